@@ -14,7 +14,7 @@ pub(crate) struct Database {
     pub views: BTreeMap<String, Arc<ViewDef>>,
 }
 
-/// Cloned for every change; readers go on with the one they have.
+/// Cloned for every change; readers continue with their version.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct State {
     pub revision: Revision,
@@ -50,7 +50,7 @@ impl State {
         state
     }
 
-    /// Makes a change that the store has made: the state is what the store would load.
+    /// Applies a change that the store has made: the state equals the one that the store would load.
     pub(crate) fn apply(&mut self, operation: Operation) {
         self.revision = self.revision.next();
         match operation {
@@ -145,12 +145,12 @@ impl State {
         }
     }
 
-    /// The definition's schema as it is kept, if the table has it or had it.
+    /// The stored schema of the definition, if the table has it or had it.
     pub(crate) fn kept_schema(&self, def: &TableDef) -> Option<&KeptSchema> {
         self.schemas.get(&(def.id, def.schema.version)).filter(|kept| kept.schema == def.schema)
     }
 
-    /// What made the table's schema of its first, oldest first.
+    /// The column changes from the table's first schema on, oldest first.
     pub(crate) fn column_changes(&self, table: TableId) -> Vec<ColumnChange> {
         let Some(def) = self.tables.get(&table) else { return Vec::new() };
         let versions = (2..=def.schema.version.0).map(SchemaVersion);
@@ -162,7 +162,7 @@ impl State {
             .collect()
     }
 
-    /// Removes the table from what is present.
+    /// Removes the table from the present ones.
     fn hide_table(&mut self, def: &TableDef) {
         if self.tables.remove(&def.id).is_some() {
             self.remove_name(def);
@@ -194,7 +194,7 @@ impl State {
         self.recycled.databases.remove(&id);
     }
 
-    /// The tables of a database in order of their names; none if there is no such database.
+    /// The tables of a database in order of their names; empty for an unknown database.
     pub(crate) fn tables_of(&self, database: &str) -> Vec<Arc<TableDef>> {
         let database = self.databases.get(database);
         database.map(|database| database.tables.values().cloned().collect()).unwrap_or_default()

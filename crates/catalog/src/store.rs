@@ -1,10 +1,9 @@
-//! What the catalog asks of the database that keeps it.
+//! The interface of the database behind the catalog.
 //!
-//! Every method that changes something is one transaction: on return all of it is durable; on an error none of it
-//! happened, or it did and its answer was lost. Rules (which names are free, who may change what) are not checked
-//! here but in [`crate::Catalog`], against what it has loaded; so a change of what is shown names the [`Revision`]
-//! that it was checked against, and a store that is at another one makes no change. Several nodes may share a
-//! store: what belongs to one of them names it.
+//! Every method that changes something is one transaction: on return all of it is durable; on an error none of it happened, or it
+//! did and its answer was lost. Rules (free names, permitted changes) are not checked here but in [`crate::Catalog`], against its
+//! loaded state; so a change of the visible state names the [`Revision`] that it was checked against, and a store at another
+//! revision makes no change. Several nodes may share a store: records that belong to one of them name it.
 
 #[cfg(test)]
 pub(crate) mod contract;
@@ -23,7 +22,7 @@ use tributary_types::{
 
 pub(crate) type Stored<T> = Result<T, CatalogError>;
 
-/// Files of a table that is gone or was never finished.
+/// Files of a table that was dropped or never finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Garbage {
     /// The location, like [`TableDef::location`].
@@ -31,7 +30,7 @@ pub struct Garbage {
     pub table_id: TableId,
 }
 
-/// Counts the changes of what is shown.
+/// Counts the changes of the visible state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Revision(pub u64);
 
@@ -45,11 +44,11 @@ impl Revision {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct KeptSchema {
     pub schema: Arc<TableSchema>,
-    /// Milliseconds since 1970; `None` if it was made before times were kept.
+    /// Milliseconds since 1970; `None` if it was created before times were recorded.
     pub made_at_ms: Option<i64>,
 }
 
-/// All that is kept in memory too, at one revision.
+/// Everything that is also in memory, at one revision.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     pub revision: Revision,
@@ -64,7 +63,7 @@ pub(crate) struct Loaded {
     pub recycled: RecycleBin,
 }
 
-/// One change of what is shown, that was checked.
+/// One checked change of the visible state.
 #[derive(Clone, Debug)]
 pub(crate) enum Operation {
     CreateDatabase {
@@ -76,13 +75,13 @@ pub(crate) enum Operation {
         id: DbId,
         name: String,
     },
-    /// Inserts the table; its location is no garbage any more.
+    /// Inserts the table; its location is no longer garbage.
     CreateTable {
         def: Arc<TableDef>,
         /// When its schema was made, as in [`KeptSchema`].
         made_at_ms: Option<i64>,
     },
-    /// Replaces the definition and keeps the schema among those the table ever had.
+    /// Replaces the definition and adds the schema to the table's schemas.
     ReplaceTable {
         def: Arc<TableDef>,
         /// When its schema was made, as in [`KeptSchema`].
@@ -93,7 +92,7 @@ pub(crate) enum Operation {
     RecycleTable(Arc<RecycledTable>),
     RecycleDatabase {
         database: Arc<RecycledDatabase>,
-        /// Those that can be recovered with it.
+        /// The tables that can be recovered with it.
         tables: Vec<Arc<RecycledTable>>,
         /// All others that it has, which are removed.
         dropped: Vec<Arc<TableDef>>,
@@ -112,9 +111,9 @@ pub(crate) enum Operation {
     RecoverDatabase {
         id: DbId,
         name: String,
-        /// Those that come back with it.
+        /// The tables that are recovered with it.
         tables: Vec<Arc<TableDef>>,
-        /// Those that stay recycled.
+        /// The tables that remain recycled.
         left: Vec<Arc<RecycledTable>>,
         views: Vec<Arc<ViewDef>>,
     },
@@ -138,7 +137,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// What it does, for the error if it fails.
+    /// The action, for the error if it fails.
     pub(crate) const fn action(&self) -> &'static str {
         match self {
             Self::CreateDatabase { .. } => "create a database",
@@ -180,7 +179,7 @@ pub(crate) trait Store: Send + Sync + Debug {
     async fn apply(&self, at: Revision, operation: &Operation) -> Stored<Applied>;
 
     async fn meta_get(&self, key: &str) -> Stored<Option<String>>;
-    /// Sets a value and removes those of other keys.
+    /// Sets a value and removes the values of other keys.
     async fn meta_put(&self, key: &str, value: &str, instead_of: &[&str]) -> Stored<()>;
 
     /// An id that was never assigned before and never will be again.
@@ -192,7 +191,7 @@ pub(crate) trait Store: Send + Sync + Debug {
 
     /// Inserts transactions of a node, or replaces its records of the same transactions.
     async fn put_transactions(&self, node: &str, records: &[TxnRecord]) -> Stored<()>;
-    /// The transactions of a node that keep their labels used.
+    /// The transactions of a node whose labels are in use.
     async fn kept_transactions(&self, node: &str) -> Stored<Vec<TxnRecord>>;
     /// The transactions of a node that do not.
     async fn freed_transactions(&self, node: &str) -> Stored<Vec<TxnId>>;
@@ -212,10 +211,10 @@ pub(crate) trait Store: Send + Sync + Debug {
     /// The positions of a node's sources, in the order of their ids.
     async fn positions(&self, node: &str) -> Stored<Vec<PositionRecord>>;
 
-    /// Reserves `count` values of the table's AUTO_INCREMENT column: the first ones that no node ever reserved and that are not below `start`.
-    /// Returns the first; `None`: there are not so many.
+    /// Reserves `count` values of the table's AUTO_INCREMENT column: the first ones that no node ever reserved and that are not
+    /// below `start`. Returns the first; `None` if the range is too small.
     async fn reserve_increments(&self, table: TableId, start: i64, count: i64) -> Stored<Option<i64>>;
 
-    /// Removes those of the node that finished before the time, then its oldest above the number.
+    /// Removes the node's transactions that finished before the time, then its oldest above the number.
     async fn purge_transactions(&self, node: &str, finished_before_ms: i64, keep_max: u64) -> Stored<u64>;
 }

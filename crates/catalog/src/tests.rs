@@ -204,7 +204,7 @@ async fn changes_of_columns_are_known_with_their_times_after_a_reopen() {
     let catalog = reopen(catalog, &dir).await;
     assert_eq!(catalog.column_changes(first.id), changes);
 
-    // A change that is taken back, as after a failure, is none.
+    // A reverted change, as after a failure, does not count.
     let wider = catalog.replace_table_def(&renamed, with_column(&renamed, "d")).await.unwrap();
     catalog.replace_table_def(&wider, TableDef::clone(&renamed)).await.unwrap();
     assert_eq!(catalog.column_changes(first.id), changes);

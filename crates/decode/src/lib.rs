@@ -1,15 +1,14 @@
 //! Decode: the bytes of a load become column blocks, with a reason for each rejected row.
 //!
-//! A load comes as `VALUES` text, as binary parameters of a prepared statement, as CSV, as JSON, as Parquet, or
-//! as Arrow batches. Each has a module that walks its input once and puts cells into a
-//! [`BlockBuilder`]; [`Target`] says which column a cell belongs to and what fills the others.
-//! The body of a file is read by the [`BodyDecoder`] of its [`LoadFormat`].
-//! The result is a list of [`Block`]s: contiguous bytes that the write-ahead log stores as they
-//! are and that become Arrow batches when their group closes.
+//! A load arrives as `VALUES` text, as binary parameters of a prepared statement, as CSV, as JSON, as Parquet, or as Arrow
+//! batches. Each has a module that walks its input once and puts cells into a [`BlockBuilder`]; [`Target`] maps cells to columns
+//! and fills the others. The body of a file is read by the [`BodyDecoder`] of its [`LoadFormat`]. The result is a list of
+//! [`Block`]s: contiguous bytes that the write-ahead log stores as they are and that become Arrow batches when their group
+//! closes.
 //!
-//! Invariant: a block holds only values that are legal for its schema version: right type,
-//! within length, no NULL in a NOT NULL column, valid UTF-8 and JSON. Only values that the server gives
-//! are missing until [`complete`] or [`Unfilled`] has put them in. A bad row leaves no trace.
+//! Invariant: a block contains only values that are legal for its schema version: right type, within length, no NULL in a NOT
+//! NULL column, valid UTF-8 and JSON. Only values that the server generates are missing until [`complete`] or [`Unfilled`] has
+//! inserted them. A bad row leaves no trace.
 //!
 //! Not its business: groups, transactions, files, protocols, expressions.
 

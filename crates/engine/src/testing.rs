@@ -68,7 +68,7 @@ impl TestEngine {
         self.engine.table(&root, Privilege::Load, Some("d"), None, "t").expect("it was created")
     }
 
-    /// Files of tables besides the Delta logs, finished or not.
+    /// Files of tables except the Delta logs, finished or not.
     pub fn data_files(&self) -> usize {
         let all = WalkDir::new(self.directory.path().join("tables")).into_iter();
         let without_logs = all.filter_entry(|entry| entry.file_name() != "_delta_log");

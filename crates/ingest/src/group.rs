@@ -60,16 +60,16 @@ impl CloseReason {
     }
 }
 
-/// A group is written in one piece with the blocks that the log has not been given yet. It closes before they
-/// come near the largest piece that the log takes.
+/// A group is written in one piece with the blocks that the log has not received yet. It closes before they come near the largest
+/// piece that the log accepts.
 const HELD_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Durable small loads are gathered once there are this many small loads: more than are on their way to the log at a
 /// time, and few enough to take some 100 µs.
 const GATHERED_LOADS: u64 = 2048;
-/// Roughly what an entry of the log has besides its block, in bytes.
+/// Approximate size of a log entry without its block, in bytes.
 const ENTRY_BYTES: u64 = 32;
 
-/// Who waits for a group's commit.
+/// Receives the outcome of a group's commit.
 pub(crate) type Waiter = oneshot::Sender<Result<Version, IngestError>>;
 
 /// The partitions that rows were found in.
@@ -107,7 +107,7 @@ pub(crate) struct Group {
     /// When it closes. `None`: as soon as nothing of its table is on its way to the log (interval 0).
     pub deadline: Option<Instant>,
     pub close_at_bytes: u64,
-    /// The loads, without those that were gathered.
+    /// The loads, except the gathered ones.
     pub members: Vec<Member>,
     /// Roughly how many members may be gathered.
     pub small: usize,
@@ -124,12 +124,12 @@ pub(crate) struct Group {
     pub appends: Arc<Appends>,
     /// Where the rows of all its loads were found.
     pub found_in: FoundIn,
-    /// No entry of the group lies below this place in the log.
+    /// No entry of the group is below this LSN.
     pub low: Lsn,
 }
 
 impl Group {
-    /// A group without loads or limits: it closes only when asked to.
+    /// A group without loads or limits: it closes only on request.
     pub fn new(txn: TxnId, label: Label, prepared_at_ms: i64, low: Lsn) -> Self {
         Self {
             txn,
@@ -152,7 +152,7 @@ impl Group {
         }
     }
 
-    /// Adds a load and gives its number in the group.
+    /// Adds a load and returns its number in the group.
     pub fn add(&mut self, rows: LoadRows, is_logged: bool, is_async: bool) -> u32 {
         let load = self.next_load;
         self.next_load += 1;
@@ -174,8 +174,8 @@ impl Group {
         self.gathered_loads + self.members.len()
     }
 
-    /// Takes small loads out that are durable, if there are enough, to be turned into columns now. Kept as they
-    /// came they would take many times their rows' memory, and all be turned into columns at once at the end.
+    /// Takes out durable small loads, if there are enough, to be turned into columns now. As blocks they would take many times
+    /// their rows' memory, and all be turned into columns at once at the end.
     pub fn gather(&mut self) -> Option<Gathering> {
         if self.small < host::limit(GATHERED_LOADS, 3) as usize {
             return None;

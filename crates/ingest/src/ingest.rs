@@ -28,7 +28,7 @@ use tributary_types::{
 };
 use tributary_wal::Disk;
 
-/// How often a shutdown flushes, a second apart, to make room for groups that wait for space.
+/// How often a shutdown flushes, a second apart, to free space for groups that wait for it.
 const SHUTDOWN_ROUNDS_MAX: usize = 30;
 const SHUTDOWN_ROUND: Duration = Duration::from_secs(1);
 
@@ -43,7 +43,7 @@ pub struct Ingest {
     pub(crate) to_compact: Mutex<BTreeSet<TableId>>,
     pub(crate) flushed: Notify,
     pub(crate) labels: Arc<dyn LabelStore>,
-    /// Held by whoever tells the store of labels.
+    /// Held while the store of labels is updated.
     pub(crate) storing_labels: tokio::sync::Mutex<()>,
     pub(crate) options: IngestOptions,
     /// The logs, by their place in `spaces`, of tables that have rows there and nowhere else yet: all of
@@ -53,8 +53,7 @@ pub struct Ingest {
 }
 
 impl Ingest {
-    /// Opens the logs and brings tables and transactions back to where they were: every
-    /// acknowledged row is in its table, once, when this returns.
+    /// Opens the logs and restores tables and transactions: every acknowledged row is in its table, once, when this returns.
     ///
     /// # Errors
     /// A log that is locked or damaged, rows that can't be read, a disk without space for the
@@ -117,7 +116,7 @@ impl Ingest {
         drop(self.core.timer.set(timer));
     }
 
-    /// Takes a newly created table. Loads may come from now on.
+    /// Takes a newly created table. Loads may arrive from now on.
     pub fn attach(&self, table: Arc<Table>) {
         let queue = new_queue(&self.core, &self.spaces, &self.homes, self.options.wal_dirs.len(), table);
         self.queues.write().insert(queue.table.id(), queue);
@@ -176,8 +175,8 @@ impl Ingest {
     /// files, which the log knows of by the group's commit only, are loaded as in sync mode.
     ///
     /// # Errors
-    /// Nothing of the load was kept, neither rows nor data files, if the error
-    /// [says so](IngestError::says_nothing_was_kept). After [`IngestError::Timeout`] the group goes on.
+    /// Nothing of the load was stored, neither rows nor data files, if the error [says so](IngestError::says_nothing_was_kept).
+    /// After [`IngestError::Timeout`] the group continues.
     pub async fn load_into_group(
         &self,
         table: &Table,
@@ -250,8 +249,8 @@ impl Ingest {
     /// Commits a load as its own transaction. Durable and visible on return.
     ///
     /// # Errors
-    /// Nothing of the load was kept, neither rows nor data files, and its label is free, if the error
-    /// [says so](IngestError::says_nothing_was_kept).
+    /// Nothing of the load was stored, neither rows nor data files, and its label is free, if the error [says
+    /// so](IngestError::says_nothing_was_kept).
     pub async fn commit(
         &self,
         table: &Table,
@@ -263,7 +262,7 @@ impl Ingest {
         let outcome = match self.admit(table, &mut rows).await {
             Ok((queue, admitted)) => {
                 if rows.replaces.is_some() {
-                    // What was acknowledged before is replaced, too.
+                    // Rows acknowledged before are replaced, too.
                     queue.drain(CloseReason::SchemaChange).await;
                 }
                 self.commit_reserved(queue, reservation, rows, admitted).await
@@ -293,7 +292,7 @@ impl Ingest {
         let own = self.own(&reservation);
         let label = reservation.label().clone();
         let txn = reservation.txn();
-        // The commit goes on if the client leaves: it must not be cut off half-way.
+        // The commit continues if the client leaves: it must not be cut off half-way.
         let commit = self.core.tasks.run(async move {
             let files = rows.unpublished.clone();
             // Until the log is given the entry the label is this task's: it is free again if the task panics.
@@ -336,7 +335,7 @@ impl Ingest {
         futures::future::join_all(queues.iter().map(|queue| queue.drain(CloseReason::Sync))).await;
     }
 
-    /// Empties a table: rows acknowledged before this call are gone, durably, on return.
+    /// Truncates a table: rows acknowledged before this call are removed, durably, on return.
     ///
     /// # Errors
     /// The table is unchanged.
@@ -344,8 +343,8 @@ impl Ingest {
         self.truncate_or_cut(table, None).await
     }
 
-    /// Empties partitions of a table: rows of them that were acknowledged before this call are gone, durably, on return, also if
-    /// a partition of the same rows is made later.
+    /// Truncates partitions of a table: rows of them that were acknowledged before this call are removed, durably, on return,
+    /// even if a partition of the same rows is created later.
     ///
     /// # Errors
     /// The table is unchanged.
@@ -411,9 +410,8 @@ impl Ingest {
         &self.core.transactions
     }
 
-    /// Refuses new loads, commits open groups, flushes what can be flushed and stops the logs. Groups for
-    /// whose commits there is no space even then are left to the next start: their acknowledged rows are
-    /// in the log.
+    /// Refuses new loads, commits open groups, flushes what can be flushed and stops the logs. Groups for whose commits there is
+    /// no space even then are left to the next start: their acknowledged rows are in the log.
     pub async fn shutdown(&self) {
         self.is_stopping.store(true, Ordering::Release);
         self.drain_for_shutdown().await;
@@ -431,7 +429,7 @@ impl Ingest {
         }
     }
 
-    /// Commits open groups. On a full disk, flushes are what makes room for their commits.
+    /// Commits open groups. On a full disk, flushes free the space for their commits.
     async fn drain_for_shutdown(&self) {
         let queues = self.all_queues();
         let drained =
@@ -461,7 +459,7 @@ fn new_queue(
     Arc::new(TableQueue::new(Arc::clone(core), table, Arc::clone(&spaces[home])))
 }
 
-/// Deletes the data files of a load of which nothing was kept.
+/// Deletes the data files of a load of which nothing was stored.
 pub(crate) async fn discard_after<T>(
     outcome: &Result<T, IngestError>,
     table: &Table,
@@ -470,7 +468,7 @@ pub(crate) async fn discard_after<T>(
     if let Some(files) = files
         && outcome.as_ref().is_err_and(IngestError::says_nothing_was_kept)
     {
-        // Boxed: each load has room for this future, and hardly any comes here.
+        // Boxed to keep the futures of loads small: hardly any gets here.
         Box::pin(table.discard(&files)).await;
     }
 }

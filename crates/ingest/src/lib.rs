@@ -1,10 +1,9 @@
-//! Loads, groups, modes, transactions and labels: what is committed when, and who is answered.
+//! Loads, groups, modes, transactions and labels: decides what is committed when, and answers clients.
 //!
-//! A load arrives as column blocks. It joins the open group of its table, or is a transaction of
-//! its own. The group closes by time, by bytes or because the log is free; its commit record makes
-//! it durable; publishing it makes it visible; then everyone who waits is answered. Nothing is
-//! answered with success on a guess: an `async` answer follows the log's fsync of the load's rows,
-//! every other answer follows the fsync of the commit record and the publication.
+//! A load arrives as column blocks. It joins the open group of its table, or is a transaction of its own. The group closes by
+//! time, by bytes or because the log is free; its commit record makes it durable; publishing it makes it visible; then all
+//! waiting clients are answered. Nothing is answered with success on a guess: an `async` answer follows the log's fsync of the
+//! load's rows, every other answer follows the fsync of the commit record and the publication.
 //!
 //! This crate knows nothing of protocols, SQL or Parquet. It reaches the log through
 //! `tributary-wal` and visible data through `tributary-table`.

@@ -8,7 +8,7 @@ use tributary_decode::Block;
 use tributary_table::{DataFile, Replaced, UnpublishedFiles};
 use tributary_types::{Label, Partitions, TableSchema, TxnId, Version};
 
-/// What a load in memory takes besides its blocks, in bytes: for loads of one row this is most of it.
+/// Memory of a load beyond its blocks, in bytes: for loads of one row this is most of it.
 pub(crate) const LOAD_OVERHEAD_BYTES: u64 = 256;
 
 /// The rows of one load, decoded: small ones as blocks in memory, large ones as data files that
@@ -26,7 +26,7 @@ pub struct LoadRows {
     pub rows: u64,
     /// Bytes of the blocks and files.
     pub bytes: u64,
-    /// What the rows take the place of; not of a load of a group, nor of a two-phase one.
+    /// The rows that it replaces; never set for a load of a group or a two-phase one.
     pub replaces: Option<Arc<Replaced>>,
     /// Each row of the blocks was found in one of these partitions. `None`: the table has none, or it is not known.
     pub partitions: Option<Arc<Partitions>>,

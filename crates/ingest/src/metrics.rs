@@ -1,4 +1,4 @@
-//! What this crate counts. Names begin with `tributary_`; units are in the names.
+//! This crate's metrics. Names begin with `tributary_`; units are in the names.
 
 use crate::group::CloseReason;
 use crate::load::route::{Fallback, Switch};
@@ -33,7 +33,7 @@ pub struct IngestMetrics {
     pub tables_stuck: IntGauge,
     /// Blocks that became columns: those of a load once, unless its rows had to be looked up in partitions again.
     pub blocks_built: IntCounter,
-    /// What came for a table whose schema or partitions were being changed, and waited for the end of that.
+    /// Loads and truncations that arrived during a change of the table's schema or partitions, and waited for its end.
     pub held: IntCounter,
 }
 
@@ -141,7 +141,7 @@ impl IngestMetrics {
         self.loads_failed[mode as usize].inc();
     }
 
-    /// A load asked for Group Commit and did not get it.
+    /// A load requested Group Commit and did not get it.
     pub fn fell_back(&self, reason: Fallback) {
         if let Some(position) = Fallback::ALL.iter().position(|&other| other == reason) {
             self.fallbacks[position].inc();

@@ -60,8 +60,8 @@ const MEMORY_CONSUMERS_NAMED: NonZeroUsize = NonZeroUsize::new(3).expect("3 is n
 /// Zones whose states are kept.
 const ZONES_KEPT_MAX: usize = 256;
 
-/// Answers queries over the tables of a [`Namespace`]: those that one user may see. All engines of a server are made
-/// from one ([`QueryEngine::with_namespace`]) and share its memory limit.
+/// Answers queries over the tables of a [`Namespace`]: those visible to one user. All engines of a server are derived from one
+/// ([`QueryEngine::with_namespace`]) and share its memory limit.
 #[derive(Clone)]
 pub struct QueryEngine {
     namespace: Arc<dyn Namespace>,
@@ -159,10 +159,10 @@ impl QueryEngine {
         Box::pin(self.run(session, query, params, TableFunctions::default(), Nested::Shown))
     }
 
-    /// As [`Self::query`], for files: `nested` says what arrays, maps and structs are in them.
+    /// Like [`Self::query`], for files: `nested` determines the form of arrays, maps and structs in them.
     ///
     /// # Errors
-    /// As [`Self::query`]; also when a column is a BITMAP or an HLL, which no file holds.
+    /// As for [`Self::query`]; additionally if a column is a BITMAP or an HLL, which no file can contain.
     #[must_use]
     pub fn query_for_files<'a>(
         &'a self,
@@ -178,10 +178,9 @@ impl QueryEngine {
         })
     }
 
-    /// As [`Self::query`], for loads: arrays, maps and structs stay what they are, and the rows are in parts that can be
-    /// computed side by side. A query whose rows have an order
-    /// has one part. Rows of VALUES ([`SelectQuery::of_rows`]) are in the order in which they are written, from the first
-    /// part to the last: each SELECT of their UNION ALL is a part, or lies in one with its neighbours.
+    /// Like [`Self::query`], for loads: arrays, maps and structs are unchanged, and the rows are in parts that can be computed in
+    /// parallel. A query with an order has one part. Rows of VALUES ([`SelectQuery::of_rows`]) are in the order in which they are
+    /// written, from the first part to the last: each SELECT of their UNION ALL is a part, or shares one with its neighbours.
     ///
     /// # Errors
     /// As [`Self::query`].
@@ -207,7 +206,7 @@ impl QueryEngine {
     /// As [`Self::query`], where `FROM http_stream(…)` reads `stream`, once.
     ///
     /// # Errors
-    /// As [`Self::query`]; also when the query reads the stream twice.
+    /// As for [`Self::query`]; additionally if the query reads the stream twice.
     #[must_use]
     pub fn query_over<'a>(
         &'a self,
@@ -332,8 +331,8 @@ impl QueryEngine {
         rows::result(vec![ResultColumn::computed("Explain String", DataType::Utf8)], vec![lines])
     }
 
-    /// A plan that shows one row for each key of a table with unique keys. Which tables a query reads is known when it is
-    /// planned, and planning does not wait: where something is to be settled, it is planned again afterwards.
+    /// A plan that shows one row for each key of a table with unique keys. The tables of a query are known once it is planned,
+    /// and planning does not wait: if any of them must be settled, the query is planned again afterwards.
     async fn settled_plan(
         &self,
         session: &SessionView,

@@ -100,7 +100,7 @@ pub struct ResultColumn {
 }
 
 impl ResultColumn {
-    /// The type that a column of a table has that keeps the values: the declared one of a table's column.
+    /// The column type of a table that can store the values: the declared type if the column is a table's.
     #[must_use]
     pub fn table_type(&self) -> tributary_types::DataType {
         use tributary_types::DataType;
@@ -111,7 +111,7 @@ impl ResultColumn {
         self.declared.unwrap_or_else(plain)
     }
 
-    /// A column that comes from no table.
+    /// A column that does not come from a table.
     #[must_use]
     pub fn computed(name: impl Into<String>, data_type: ArrowType) -> Self {
         Self {

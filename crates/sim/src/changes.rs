@@ -1,8 +1,8 @@
-//! Heavy schema changes beside loads: columns get wider types, or the keys another order. They are cut off by crashes at every
-//! write and cancelled half way.
+//! Heavy schema changes beside loads: columns get wider types, or the keys another order. They are interrupted by crashes at
+//! every write and cancelled half way.
 //!
-//! Added columns are INTs whose values tell their rows; they become BIGINTs and LARGEINTs. What is read back must be what was sent, by
-//! whatever schema.
+//! Added columns are INTs whose values identify their rows; they become BIGINTs and LARGEINTs. The values read back must be the
+//! values sent, in any schema.
 
 use crate::dice::Dice;
 use crate::partial::is_partial;
@@ -21,7 +21,7 @@ const TRIES_MAX: u64 = 12;
 /// The table after some heavy change. `None`: there is nothing to change in this one.
 fn target(old: &TableDef, dice: &mut Dice) -> Option<TableDef> {
     if is_partial(&old.schema) {
-        // Whose texts say what they should be.
+        // Their texts state the expected values.
         return None;
     }
     let mut schema = TableSchema::clone(&old.schema);
@@ -36,7 +36,7 @@ fn target(old: &TableDef, dice: &mut Dice) -> Option<TableDef> {
     });
     let reorders = old.keys.keeps_all_rows() && (wider.is_none() || dice.one_in(3));
     if reorders {
-        // The text becomes the first key, or is none any more: rows are in another order.
+        // The text becomes the first key, or stops being a key: rows are in another order.
         let place = schema.index_of("text")?;
         let mut text = schema.columns.remove(place);
         text.is_key = !text.is_key;

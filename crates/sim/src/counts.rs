@@ -5,7 +5,7 @@ use tributary_wal::disk::DiskCounts;
 
 macro_rules! counts {
     ($($field:ident: $what:literal,)*) => {
-        /// What happened in one simulation or in many.
+        /// Events of one simulation or of many.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Counts { $(pub $field: u64,)* }
 
@@ -77,7 +77,7 @@ counts! {
 }
 
 impl Counts {
-    /// Takes in what the disk counted.
+    /// Adds the disk's counts.
     pub const fn take_disk(&mut self, disk: &DiskCounts) {
         self.power_cuts = disk.power_cuts;
         self.disk_operations = disk.operations;
@@ -90,7 +90,7 @@ impl Counts {
         self.read_errors = disk.read_errors;
     }
 
-    /// Loads that a client was told something about.
+    /// Loads that a client got an answer about.
     #[must_use]
     pub fn answers(&self) -> u64 {
         self.acknowledged_async

@@ -1,13 +1,13 @@
 //! A deterministic simulation of the core: ingest, write-ahead log and tables run on one thread, on a simulated
 //! disk, clock and scheduler, and everything that happens is decided by one seed.
 //!
-//! [`run`] plays one seed: clients load, query, truncate and change tables while the machine loses power, the
-//! disk fails, fills up and tears writes; after every recovery and in every query the model ([`model`]) checks
-//! what was promised. The same seed gives the same events, so a seed that fails can be played again.
+//! [`run`] plays one seed: clients load, query, truncate and change tables while the machine loses power, the disk fails, fills
+//! up and tears writes; after every recovery and in every query the model ([`model`]) checks the promises. The same seed gives
+//! the same events, so a seed that fails can be replayed.
 //!
-//! What is real: `tributary-ingest`, `tributary-wal`, `tributary-table`, `tributary-decode`'s blocks, Parquet and
-//! the Delta libraries. What is not: the disk, the object store on it, the clock, the threads, and the catalog.
-//! Not its business: protocols, SQL, and the operating system's own file system.
+//! Real: `tributary-ingest`, `tributary-wal`, `tributary-table`, `tributary-decode`'s blocks, Parquet and the Delta libraries.
+//! Simulated: the disk, the object store on it, the clock, the threads, and the catalog. Not its business: protocols, SQL, and
+//! the operating system's own file system.
 
 mod catalog;
 mod changes;

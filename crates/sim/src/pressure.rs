@@ -1,4 +1,4 @@
-//! Loads that come faster than they can be flushed: how long each waits, in simulated time, where nothing but the store takes any.
+//! Loads that arrive faster than they can be flushed: the wait of each, in simulated time, in which only the store is slow.
 
 use crate::clients::unique;
 use crate::dice::Dice;
@@ -23,7 +23,7 @@ const MEMORY_BYTES: u64 = 100_000;
 const CLIENTS: u64 = 10;
 const LOADS_OF_CLIENT: u64 = 150;
 const ROWS: u64 = 4;
-/// Steps of the store, of which a flush has some dozens.
+/// The time of a step of the store; a flush has some dozens.
 const STEP_US: u64 = 100_000;
 
 /// How long each load waited for its acknowledgement, in the order of the answers.

@@ -18,7 +18,7 @@ use tributary_decode::{Block, BlockBuilder};
 use tributary_table::{FoundRows, Snapshot, Table};
 use tributary_types::{ColumnDef, DataType, HiddenColumn, KeyModel, TableDef, TableSchema};
 
-/// The text of a row, which tells whether it was read back as it was sent. Texts are in another order than their rows.
+/// The text of a row, which shows whether it was read back unchanged. Texts are in another order than their rows.
 #[must_use]
 pub fn text_of(row: i64) -> String {
     let filler = ((row * 37) % 90) as usize;
@@ -151,7 +151,7 @@ const SEQUENCES: i64 = 9;
 /// Rows of data files that were read once, with the files' columns, by path and checksum.
 type FileRows = HashMap<(String, u32), FileRead>;
 
-/// What was read of a data file.
+/// The rows read from a data file.
 #[derive(Clone)]
 struct FileRead {
     rows: Arc<Vec<Read>>,
@@ -260,12 +260,12 @@ pub async fn shown(
     Ok(shown)
 }
 
-/// Rows that are to be deleted.
+/// Rows to be deleted.
 #[derive(Debug)]
 pub enum Wanted {
     /// By their numbers.
     Rows(BTreeSet<i64>),
-    /// Those of these keys, of a table that folds.
+    /// The rows of these keys, of a table that folds.
     Keys(BTreeSet<i64>),
 }
 
@@ -279,7 +279,7 @@ impl Wanted {
     }
 }
 
-/// Where those rows are in a snapshot's data files.
+/// The positions of these rows in a snapshot's data files.
 ///
 /// # Errors
 /// A file that cannot be read, in words.

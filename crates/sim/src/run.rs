@@ -50,12 +50,12 @@ pub struct Outcome {
     pub hash: u64,
     pub counts: Counts,
     pub violation: Option<Violation>,
-    /// The events as text, if they were asked for.
+    /// The events as text, if requested.
     pub trace: Vec<String>,
 }
 
 impl Outcome {
-    /// What went wrong and how to see it again.
+    /// The failure and how to replay it.
     #[must_use]
     pub fn report(&self) -> String {
         let what = self.violation.as_ref().map_or("no violation", |violation| &violation.0);
@@ -69,7 +69,7 @@ impl Outcome {
 /// Why the server's tasks stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// What was waited for is done.
+    /// The awaited work is complete.
     Done,
     /// The power is off, or the log has failed.
     Died,
@@ -175,7 +175,7 @@ fn rounds(world: &Rc<World>) {
     }
 }
 
-/// Starts the server, again and again until it runs, and checks what it brought back.
+/// Starts the server, again and again until it runs, and checks the recovered state.
 fn start(world: &Rc<World>, with_faults: bool) -> bool {
     for attempt in 0.. {
         let faults = if with_faults && attempt < 3 { recovery_faults(world) } else { Faults::default() };
@@ -308,7 +308,7 @@ fn recovered(world: &Rc<World>, process: Process) -> bool {
     checked.is_ok() && check_sources(world) && check_two_phase(world) && check_labels(world)
 }
 
-/// Where jobs go on is where the loaded rows end.
+/// Checks that the progress of jobs ends where the loaded rows end.
 fn check_sources(world: &Rc<World>) -> bool {
     let process = world.process();
     let transactions = process.ingest.transactions();
@@ -371,7 +371,7 @@ fn check_two_phase(world: &World) -> bool {
     world.violation.borrow().is_none()
 }
 
-/// Labels of committed and prepared loads are taken, those of loads that came to nothing are free.
+/// Checks that labels of committed and prepared loads are in use, and labels of failed loads are free.
 fn check_labels(world: &World) -> bool {
     let process = world.process();
     let Some(table) = process.tables.lock().values().next().cloned() else { return true };

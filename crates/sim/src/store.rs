@@ -1,9 +1,9 @@
 //! An object store on the simulated disk, with the steps of the real one (`tributary_table::DurableLocal`):
 //! a staged file is written and synced, gets its name, and its directory is synced.
 //!
-//! Like a store behind a network it loses answers when it is told to: what was asked for is done, and whoever asked
-//! gets an error, which for a conditional put may say that the name is taken, as the clients of such stores do when
-//! they repeat the put and meet their own object.
+//! Like a store behind a network it loses answers on command: the operation is done, and the caller gets an error, which for a
+//! conditional put may say that the name is taken, as the clients of such stores do when they repeat the put and find their own
+//! object.
 
 use crate::dice::Dice;
 use crate::lying::{LyingDisk, STORE_ROOT as ROOT};
@@ -33,17 +33,17 @@ use tributary_wal::{Disk, OpenMode};
 pub struct SimStore {
     disk: LyingDisk,
     staged: Arc<AtomicU64>,
-    /// Chance for how long things take.
+    /// Chance for the duration of operations.
     dice: Arc<Mutex<Dice>>,
     is_dead: Arc<AtomicBool>,
     /// One answer in this many is lost; 0 for none.
     loses_one_in: Arc<AtomicU64>,
     answers_lost: Arc<AtomicU64>,
-    /// What each step takes at most, in µs.
+    /// The maximum time of each step, in µs.
     step_us: Arc<AtomicU64>,
 }
 
-/// What a step takes at most, in µs, unless the store is a slow one.
+/// The maximum time of a step, in µs, unless the store is a slow one.
 const STEP_US: u64 = 300;
 
 impl SimStore {
@@ -60,7 +60,7 @@ impl SimStore {
         }
     }
 
-    /// From now on each step takes up to so many µs.
+    /// From now on each step takes up to `step_us` µs.
     #[cfg(test)]
     pub fn slow_down(&self, step_us: u64) {
         self.step_us.store(step_us, Ordering::Relaxed);
@@ -83,8 +83,8 @@ impl SimStore {
         self.answers_lost.load(Ordering::Relaxed)
     }
 
-    /// Whether the answer to what was just done is lost. Not while a library has the thread: it writes checkpoints
-    /// only, and its threads may ask in any order.
+    /// Whether the answer to the last operation is lost. Not while a library has the thread: it writes checkpoints only, and its
+    /// threads may call in any order.
     fn loses_answer(&self) -> bool {
         let one_in = self.loses_one_in.load(Ordering::Relaxed);
         let is_lost = one_in > 0 && !machine::stands_still() && self.dice.lock().one_in(one_in);
@@ -98,8 +98,8 @@ impl SimStore {
         PathBuf::from(format!("{ROOT}/{location}"))
     }
 
-    /// A name that readers see can't be made durable: a server ends itself there, and no task of it goes on. (A
-    /// library, on its own threads or with the simulation's, is let go first; it only writes checkpoints.)
+    /// A name that readers see can't be made durable: a server ends itself there, and all its tasks stop. (A library, on its own
+    /// threads or with the simulation's, is released first; it only writes checkpoints.)
     async fn die(&self) {
         self.is_dead.store(true, Ordering::Relaxed);
         if host::is_simulated() && !machine::stands_still() {
@@ -107,7 +107,7 @@ impl SimStore {
         }
     }
 
-    /// Lets other tasks go first, for a while. Not while a library has the thread.
+    /// Lets other tasks run first, for a while. Not while a library has the thread.
     async fn take_time(&self) {
         if machine::stands_still() {
             return;
@@ -141,7 +141,7 @@ impl SimStore {
         };
         if let Err(error) = write.await {
             drop(self.disk.remove(&staged));
-            // Who gave it that name may not have synced it yet.
+            // The task that gave it that name may not have synced it yet.
             if error.kind() == io::ErrorKind::AlreadyExists {
                 self.sync_name(&target, location).await?;
             }

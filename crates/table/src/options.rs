@@ -10,8 +10,7 @@ pub struct StoreOptions {
     /// This node's name, which Delta commits carry. It must stay the same over restarts: before their application
     /// ids were the tables' own, commits had `tributary-<node>`, and without it replay would repeat their rows.
     pub node: String,
-    /// Which holder of the right to write these tables this node is: it grows whenever that right changes hands.
-    /// Delta commits carry it.
+    /// The epoch of the right to write these tables: it grows whenever that right changes hands. Delta commits carry it.
     pub epoch: u64,
     /// A memtable is due for a flush at this many bytes of Arrow memory.
     pub flush_bytes: u64,
@@ -23,7 +22,7 @@ pub struct StoreOptions {
     pub zstd_level: i32,
     /// A Delta checkpoint is written after this many commits.
     pub checkpoint_every: u64,
-    /// Files that left the table are kept this long for readers of older Delta versions.
+    /// How long files that left the table are retained for readers of older Delta versions.
     pub keep_removed_files_ms: u64,
     /// A directory on this machine for the keys of data files, which are made again when they are not there. `None`: they
     /// stay in memory.

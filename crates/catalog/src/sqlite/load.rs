@@ -1,4 +1,4 @@
-//! Reading all of it, as it is at one revision.
+//! Loads everything, at one revision.
 
 use super::change::Change;
 use super::{Sql, corrupt, failed_to, unsigned};
@@ -112,7 +112,7 @@ async fn recycled_partitions(
     Ok(rows.into_iter().collect())
 }
 
-/// Views of recycled databases are kept with these.
+/// Views of recycled databases are stored with them.
 fn move_views(loaded: &mut Loaded) {
     let databases = &mut loaded.recycled.databases;
     loaded.views.retain(|view| {

@@ -1,6 +1,5 @@
-//! The format of `catalog.db` and how older files get there. `user_version` is the number of
-//! migrations that a file has had; a migration is never changed once it was released,
-//! and `golden/` has the tables that all of them make.
+//! The format of `catalog.db` and the migration of older files. `user_version` is the number of migrations that a file has had; a
+//! migration is never changed once it was released, and `golden/` has the resulting tables.
 
 use super::change::Change;
 use super::failed_to;
@@ -128,10 +127,10 @@ const REVISIONS_NODES_TIMES: &str = "
     CREATE INDEX transactions_by_end ON transactions (node, finished_at_ms);
 ";
 
-/// Transactions keep bytes of whoever made them.
+/// Transactions have an attachment from their client.
 const ATTACHMENTS: &str = "ALTER TABLE transactions ADD COLUMN attachment BLOB";
 
-/// Jobs that load from sources, and how far each has come.
+/// Jobs that load from sources, and their progress.
 const JOBS: &str = "
     CREATE TABLE jobs (
         node INTEGER NOT NULL REFERENCES nodes (number),
@@ -167,7 +166,7 @@ const INCREMENTS: &str = "
     ) STRICT;
 ";
 
-/// What was dropped and is kept. Rows of databases and tables stay under names that free theirs.
+/// Dropped objects that are retained. Rows of databases and tables have names that leave their own names free.
 const RECYCLED: &str = "
     CREATE TABLE recycled_databases (
         database_id INTEGER PRIMARY KEY REFERENCES databases (id) ON DELETE CASCADE,

@@ -1,4 +1,4 @@
-//! Changes of what is shown, each checked against a revision.
+//! Changes of the visible state, each checked against a revision.
 
 use super::change::Change;
 use super::recycled;

@@ -119,7 +119,7 @@ impl TinyDisk {
     }
 
     fn fill(&self) {
-        // Written as far as it goes.
+        // Written as far as the disk allows.
         drop(std::fs::write(self.0.path().join("ballast"), vec![0; 2 << 20]));
     }
 

@@ -1,4 +1,4 @@
-//! What every store promises, as tests. A store runs them with [`store_contract!`].
+//! The contract of every store, as tests. A store runs them with [`store_contract!`].
 
 use super::{Applied, Garbage, Operation, Revision, Store};
 use crate::jobs::{JobRecord, PositionRecord};
@@ -109,7 +109,7 @@ async fn garbage(store: &dyn Store) -> Vec<String> {
     store.list_garbage().await.unwrap().into_iter().map(|garbage| garbage.location).collect()
 }
 
-/// Makes operations, and compares what the store loads with the state after each. Returns the last.
+/// Runs operations, and compares the state that the store loads with the expected one after each. Returns the last.
 async fn make_and_compare(store: &dyn Store, operations: impl IntoIterator<Item = Operation>) -> State {
     let mut expected = state(store).await;
     for operation in operations {

@@ -1,8 +1,8 @@
 //! Starts and stops a server: its parts are made, and end, in the order in which they depend on each
 //! other.
 //!
-//! Invariant: a start that is refused, or ends anywhere, leaves a storage root that the next start can open. The node's
-//! file comes before the catalog: whoever has a catalog has an identity.
+//! Invariant: a start that is refused, or ends anywhere, leaves a storage root that the next start can open. The node's file
+//! precedes the catalog: a root with a catalog has an identity.
 
 use super::Engine;
 use crate::access::processes::Processes;
@@ -52,11 +52,11 @@ use tributary_wal::{Disk, OsDisk, is_in_use};
 const TABLES_OPENED_AT_ONCE: usize = 16;
 /// How often error logs are purged.
 const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
-/// How often the recycle bin is looked at, which is at least once in the time that something is kept.
+/// Minimum interval for checking the recycle bin, which happens at least once per retention time.
 const EXPIRE_INTERVAL_MIN: Duration = Duration::from_secs(1);
 const EXPIRE_INTERVAL_MAX: Duration = Duration::from_secs(60);
 
-/// What lasts from start to stop and is used only there.
+/// State that lives from start to stop and is used only there.
 pub(super) struct Running {
     background: Mutex<Vec<JoinHandle<()>>>,
     node: NodeFile,
@@ -70,7 +70,7 @@ impl Engine {
     /// when this returns.
     ///
     /// # Errors
-    /// See [`StartError`]; nothing was changed that the next start would not put right.
+    /// See [`StartError`]; nothing was changed that the next start would not correct.
     pub async fn open(options: EngineOptions) -> Result<(Arc<Self>, RecoveryReport), StartError> {
         Self::open_with(options, Arc::new(Everything)).await
     }
@@ -213,7 +213,7 @@ impl Engine {
         let background = std::mem::take(&mut *background.lock());
         background.iter().for_each(JoinHandle::abort);
         for task in background {
-            // Cut off, as it was told to be. Until it is, it may flush and release the logs.
+            // Cancelled, as requested. Until then it may flush and release the logs.
             drop(task.await);
         }
         self.end_switches().await;
@@ -243,7 +243,7 @@ fn lock_state(root: &Path) -> Result<File, StartError> {
     }
 }
 
-/// Who this node is, and its catalog, which knows that.
+/// Opens this node's identity, and its catalog, which records it.
 async fn open_catalog(options: &EngineOptions) -> Result<(NodeFile, Arc<Catalog>), StartError> {
     let disk: Arc<dyn Disk> = Arc::new(OsDisk);
     let dir = &options.state_dir;

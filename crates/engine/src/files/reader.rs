@@ -23,12 +23,12 @@ pub(super) struct FileReader {
     /// `None` after its end.
     body: Option<LoadBody>,
     ready: VecDeque<RecordBatch>,
-    /// What the decoder holds.
+    /// The decoder's memory.
     held: InFlight,
 }
 
 impl FileReader {
-    /// Opens a file. What can't be read is told when it is read.
+    /// Opens a file. Unreadable contents are reported when they are read.
     ///
     /// # Errors
     /// A file of this machine can't be opened.

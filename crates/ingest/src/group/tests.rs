@@ -41,7 +41,7 @@ fn row(schema: &Arc<TableSchema>) -> LoadRows {
     LoadRows::of_blocks(Arc::clone(schema), vec![builder.finish()])
 }
 
-/// Async loads that the log has been given, and of which it has answered all but the last few.
+/// Async loads that the log has received, and has answered except for the last few.
 fn fill(group: &mut Group, schema: &Arc<TableSchema>, unanswered: u32) {
     for _ in 0..GATHERED_LOADS {
         group.add(row(schema), true, true);
@@ -120,7 +120,7 @@ fn rows_are_published_in_the_order_of_the_log_also_those_that_were_gathered() {
         gatherings.extend(group.gather());
     }
     assert!(gatherings.len() > 1 && group.gathered_loads > 4000, "{} gathered", group.gathered_loads);
-    // Those that were begun later may end earlier.
+    // Later ones may end earlier.
     for gathering in gatherings.into_iter().rev() {
         let runs = gathering.build(&schema, 0);
         gathering.done(runs);

@@ -1,8 +1,8 @@
 //! A table's groups between their first load and their commit, as a state machine under one lock.
 //!
-//! Invariant: there is at most one committer, which is whoever has the [`CommitTurn`]; groups are committed in the
-//! order in which they were opened; versions are given out in the order in which commits are submitted. Not its
-//! business: what a commit is made of, and the log.
+//! Invariant: there is at most one committer, the holder of the [`CommitTurn`]; groups are committed in the order in which they
+//! were opened; versions are assigned in the order in which commits are submitted. Not its business: the contents of commits, and
+//! the log.
 
 use super::TableQueue;
 use super::pins::Pins;
@@ -15,25 +15,25 @@ use std::time::Instant;
 use tributary_table::Table;
 use tributary_types::{Lsn, SchemaVersion, Version};
 
-/// What becomes of closed groups.
+/// The treatment of closed groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// There are none, and nobody has the turn.
+    /// There are none, and the turn is free.
     Idle,
-    /// Somebody has the turn, and goes on until there are none left.
+    /// The turn is taken, and its holder continues until there are none left.
     Committing,
-    /// Somebody has the turn and waits before going on: a group found no space, and none may overtake it.
+    /// The turn is taken, and its holder waits before continuing: a group found no space, and none may overtake it.
     ShortOfSpace,
     /// The table is dropped: nothing joins and nothing is committed any more.
     Dropped,
 }
 
-/// What happens to closed groups.
+/// Events of closed groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// One more.
     Closed,
-    /// Whoever has the turn finds none left.
+    /// The holder of the turn finds none left.
     Exhausted,
     /// One could not be written for want of space.
     NoSpace,
@@ -68,7 +68,7 @@ pub(super) struct Closed {
     pub reason: CloseReason,
 }
 
-/// What whoever has the turn does next.
+/// The next step of the holder of the turn.
 #[expect(clippy::large_enum_variant, reason = "one is made for each group and moved once")]
 pub(super) enum Next {
     Commit(Closed),
@@ -90,11 +90,11 @@ pub(super) struct State {
     in_flight: usize,
     pub pins: Pins,
     next_version: Version,
-    /// Where the last commit that the log has answered begins.
+    /// The beginning of the last commit that the log has answered.
     answered: Lsn,
     /// The table's schema is being changed: nothing begins.
     pub is_held: bool,
-    /// Those of Group Commit wait then, too.
+    /// Loads of Group Commit wait then, too.
     pub lets_wait: bool,
     /// Rows of earlier schemas have other types than the table's columns.
     pub schema_floor: SchemaVersion,
@@ -117,7 +117,7 @@ impl State {
         }
     }
 
-    /// Closes the open group. Somebody must commit it: whoever gets the turn, or has it already.
+    /// Closes the open group. It must be committed by the holder of the turn, new or existing.
     pub fn close(&mut self, queue: &Arc<TableQueue>, reason: CloseReason) -> Option<CommitTurn> {
         let group = self.open.take()?;
         self.last_deadline = group.deadline.filter(|_| reason == CloseReason::Interval);
@@ -131,12 +131,12 @@ impl State {
         if waits && self.is_free() { self.close(queue, CloseReason::LogFree) } else { None }
     }
 
-    /// Whether no commit is on its way: none is being built, written or waits for space.
+    /// Whether no commit is under way: none is being built, written or waiting for space.
     fn is_free(&self) -> bool {
         self.in_flight == 0 && self.stage == Stage::Idle
     }
 
-    /// What whoever has the turn does next.
+    /// The next step of the holder of the turn.
     pub fn next(&mut self, queue: &Arc<TableQueue>) -> Next {
         match self.stage {
             Stage::ShortOfSpace => return Next::Wait,
@@ -163,7 +163,7 @@ impl State {
         self.stage == Stage::ShortOfSpace
     }
 
-    /// A group that was to be committed is to be committed later, and still before those that were opened after it.
+    /// Postpones a group's commit, but still before those of groups that were opened after it.
     pub fn put_back(&mut self, closed: Closed) {
         let place = self.closed.partition_point(|other| other.group.txn < closed.group.txn);
         self.closed.insert(place, closed);
@@ -175,7 +175,7 @@ impl State {
         self.step(queue, Event::NoSpace)
     }
 
-    /// The only place where the stage changes. Whoever makes an idle queue commit gets the turn.
+    /// The only place where the stage changes. The caller that makes an idle queue commit gets the turn.
     fn step(&mut self, queue: &Arc<TableQueue>, event: Event) -> Option<CommitTurn> {
         let before = self.stage;
         self.stage = before.after(event);

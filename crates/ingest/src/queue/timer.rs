@@ -49,7 +49,7 @@ impl fmt::Debug for Timer {
 }
 
 impl Timer {
-    /// Starts the thread. `close` is called on it with each deadline that has come.
+    /// Starts the thread, which calls `close` with each expired deadline.
     pub fn start(tasks: Tasks, close: impl Fn(Deadline) + Send + Sync + 'static) -> Self {
         let shared = Arc::new(Shared::default());
         if host::is_simulated() {

@@ -1,4 +1,4 @@
-//! A full disk, a log that is closed, a load that is too large: who is told what, and how it goes on.
+//! A full disk, a closed log, an oversized load: the answers, and how the server continues.
 
 use crate::support::*;
 
@@ -100,7 +100,7 @@ async fn a_shutdown_on_a_full_disk_ends_flushes_make_room_for_the_last_groups() 
     assert_eq!(again.report.groups_finished, 0, "the shutdown committed them");
 }
 
-/// `VALUES` of so many rows with ids from `first`.
+/// `VALUES` of this many rows with ids from `first`.
 fn many_rows(first: i32, count: i32) -> String {
     let rows: Vec<String> =
         (first..first + count).map(|id| format!("({id}, 'a name that takes some bytes')")).collect();

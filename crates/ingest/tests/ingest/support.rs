@@ -183,7 +183,7 @@ impl Machine {
         all.iter().filter(|object| object.location.as_ref().ends_with(".parquet")).count()
     }
 
-    /// The process is gone; nothing unsynced survives.
+    /// Ends the process; nothing unsynced survives.
     pub fn power_off(&self, running: Running, seed: u64) {
         self.disk.crash(seed);
         drop(running);
@@ -293,7 +293,7 @@ pub async fn in_time<T>(what: &str, work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), work).await.unwrap_or_else(|_| panic!("{what} in 20 s"))
 }
 
-/// The client goes away: nobody polls its request any more.
+/// The client leaves: its request is not polled any more.
 pub async fn leave<T>(client: tokio::task::JoinHandle<T>) {
     client.abort();
     drop(client.await);

@@ -148,8 +148,8 @@ impl TableStore {
         }))
     }
 
-    /// Creates the Delta table of `def`, durable on return. A log of the same table that is there
-    /// already (from before a crash) is opened instead.
+    /// Creates the Delta table of `def`, durable on return. If a log of the same table already exists (from before a crash), it
+    /// is opened instead.
     ///
     /// # Errors
     /// [`TableError::LocationTaken`] when the location holds another table's log.
@@ -165,8 +165,8 @@ impl TableStore {
         Table::open(root, def).await
     }
 
-    /// Opens the table and brings its log to `def` if the catalog is ahead: a schema change that a
-    /// crash cut short is completed, including the rewriting of files.
+    /// Opens the table and updates its log to `def` if the catalog is ahead: a schema change that a crash interrupted is
+    /// completed, including the rewriting of files.
     ///
     /// # Errors
     /// [`TableError::NotFound`] without a log, [`TableError::LocationTaken`] with another table's,
@@ -175,10 +175,10 @@ impl TableStore {
         Table::open(self.root(&def.location)?, def).await
     }
 
-    /// The number of the last heavy schema change that the table's Delta log has. `None`: it has none.
+    /// The number of the last heavy schema change in the table's Delta log, or `None`.
     ///
     /// # Errors
-    /// [`TableError::NotFound`] without a log; those of reading it.
+    /// [`TableError::NotFound`] without a log; errors of reading it.
     pub async fn last_schema_change(&self, def: &TableDef) -> Result<Option<u64>, TableError> {
         let root = self.root(&def.location)?;
         Ok(last_change(&root.log.open(def).await?.metadata))

@@ -18,15 +18,15 @@ use tributary_types::SqlError;
 
 /// Batches that wait for each writer.
 const WAITING_MAX: usize = 2;
-/// How long writers of a result that is given up may take for what they are at.
+/// How long writers of an abandoned result may take to finish their current step.
 const GIVE_UP_MAX: Duration = Duration::from_secs(5);
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Where the files of one result go.
+/// The destination of a result's files.
 pub(crate) struct Target {
     output: Output,
     form: Form,
-    /// When the next file begins.
+    /// The size at which the next file begins.
     file_bytes_max: u64,
     /// A part of all files' names that no other result has.
     id: String,
@@ -53,7 +53,7 @@ impl Target {
         format!("{:016x}-{:016x}", rand::random::<u64>(), rand::random::<u64>())
     }
 
-    /// What people call the files.
+    /// The files' name for users.
     pub fn shown(&self) -> String {
         self.output.shown(&format!("{}_*", self.id))
     }
@@ -81,17 +81,18 @@ pub(crate) struct Written {
     pub bytes: u64,
 }
 
-/// What a writer is to do next. The end of all messages without [`Next::End`] means that the result is given up.
+/// A writer's next step. The end of all messages without [`Next::End`] means that the result is abandoned.
 enum Next {
     Rows(RecordBatch),
     End,
 }
 
-/// Writes a result by so many writers side by side, and an empty file of the name `success` when all is written. Adds the rows that it has
-/// taken to `progress`. Every file is complete when this returns.
+/// Writes a result with this number of parallel writers, and an empty file of the name `success` when everything is written. Adds
+/// the written rows to `progress`. Every file is complete when this returns.
 ///
 /// # Errors
-/// Those of the query, of the place, and of the interrupt; then no file is left, unless the place does not answer any more.
+/// The errors of the query, of the destination, and of the interrupt; then no file is left, unless the destination does not
+/// respond any more.
 pub(crate) async fn write(
     target: &Arc<Target>,
     mut result: QueryResult,

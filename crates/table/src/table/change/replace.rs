@@ -1,11 +1,11 @@
 //! Partitions whose place others take, with the rows that these have in a table beside; partitions that are dropped and kept
 //! ([`crate::table::change::recycle`]).
 //!
-//! The files of a table beside are copied first, by their names alone where storage can do that. Then ONE entry of the Delta log
-//! removes the files of the partitions that go and adds the copies. That entry is where the change happens; it has a number, as a
-//! heavy schema change has, by which a start that finds it knows that the catalog lags behind.
+//! The files of a table beside are copied first, by name only if the storage can do that. Then ONE Delta entry removes the files
+//! of the replaced partitions and adds the copies. The change happens with that entry; like a heavy schema change it has a
+//! number, by which a start recognises that the catalog lags behind.
 //!
-//! Not the business of this module: which partitions a table gets, and that no row comes meanwhile.
+//! Not the business of this module: which partitions a table gets, and that no rows arrive meanwhile.
 
 use crate::error::TableError;
 use crate::file::{DataFile, Deletes, LiveFile, new_file_name, publish_names};
@@ -30,8 +30,9 @@ impl Table {
     /// that it is paired with. No row of `from` may be under way. The copies are durable on return.
     ///
     /// # Errors
-    /// Rows of `from` are not in files yet ([`TableError::Busy`]); it has a file of another writer ([`TableError::Undivided`]); the
-    /// columns are not the same ([`TableError::SchemaMismatch`]); those of flushing and copying. No copy is left.
+    /// Some rows of `from` are not in files yet ([`TableError::Busy`]); it has a file of another writer
+    /// ([`TableError::Undivided`]); the columns differ ([`TableError::SchemaMismatch`]); errors of flushing and copying. No copy
+    /// is left.
     pub async fn copy_partitions(
         &self,
         from: &Self,
@@ -98,15 +99,15 @@ impl Table {
         self.discard_live(&copies.0).await;
     }
 
-    /// Gives the table these partitions, in place of those that it has. Files of partitions that go are removed, and the copies are
-    /// added, with one entry of the Delta log, which has the number `id`; `leaving` records before it what goes, and these files are
-    /// kept from the sweep unless it is known that nothing has changed. No row may be under way that the log does not have when this
-    /// is called, nor come before the catalog has the definition that is returned.
+    /// Gives the table these partitions, in place of its own. One Delta entry with the number `id` removes the files of
+    /// partitions that disappear and adds the copies; before it, `leaving` records the removed files, which stay pinned unless it
+    /// is known that nothing has changed. When this is called, no row may be under way that the log does not have, and none may
+    /// arrive before the catalog has the returned definition.
     ///
     /// # Errors
-    /// [`TableError::Busy`] and others: nothing has changed, and it may be tried again, or the copies are to be discarded. While it is not
-    /// known whether the log has the entry, it is tried again; only if it is stopped then, that is an error ([`TableError::Unsure`]),
-    /// and the next start of the server finds out.
+    /// [`TableError::Busy`] and others: nothing has changed, and the caller may retry or discard the copies. While it is unknown
+    /// whether the log has the entry, it is retried; only if it is stopped then, that is an error ([`TableError::Unsure`]), and
+    /// the next start of the server finds out.
     pub async fn switch_partitions(
         &self,
         id: u64,
@@ -177,7 +178,7 @@ impl Table {
         }
     }
 
-    /// Their rows come after those that the table has, and before those that come.
+    /// Their rows follow the table's existing ones, and precede later ones.
     fn with_version(&self, copies: &CopiedFiles) -> Vec<LiveFile> {
         let version = self.snapshot().version;
         let with_version = |live: &LiveFile| LiveFile {

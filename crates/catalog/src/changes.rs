@@ -1,8 +1,7 @@
-//! Changes: each is checked against what is shown, made durable, then shown, one after the other.
+//! Changes: each is checked against the visible state, made durable, then made visible, one after another.
 //!
-//! Another node may change what the store has: then the store refuses a change that was checked against an earlier
-//! revision, everything is loaded again, and the change is checked again. What a check refuses is refused only if
-//! nobody has changed anything meanwhile.
+//! Another node may change the store: then the store refuses a change that was checked against an earlier revision, everything is
+//! loaded again, and the check is repeated. A refusal by a check is final only if the store is unchanged.
 
 use crate::error::CatalogError;
 use crate::state::{Database, State};
@@ -26,8 +25,7 @@ pub(crate) struct Shared {
     changing: Mutex<()>,
 }
 
-/// Runs a change in a task of its own: a client that goes away must not leave a change that is
-/// durable and not shown.
+/// Runs a change in a task of its own: a client that goes away must not leave a durable change invisible.
 pub(crate) async fn uncancelled<T: Send + 'static>(
     change: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
@@ -48,7 +46,7 @@ impl Shared {
         self.store.close().await;
     }
 
-    /// Makes the change that `check` finds right for what is shown; its other result is the answer.
+    /// Makes the change that `check` derives from the visible state; its other result is the answer.
     pub(crate) async fn change<T>(&self, check: impl Fn(&State) -> Result<(Operation, T)>) -> Result<T> {
         let _changing = self.changing.lock().await;
         loop {
@@ -201,7 +199,7 @@ pub(crate) fn present<'a>(state: &'a State, name: &TableRef) -> Result<&'a Arc<T
     database.tables.get(&name.table).ok_or_else(|| unknown_table(name))
 }
 
-/// When the schema was made of a definition that may take the place of `expected`, which must be the present one.
+/// The creation time of the schema of a definition that may replace `expected`, which must be the present one.
 pub(crate) fn replaced(state: &State, expected: &TableDef, new: &Arc<TableDef>) -> Result<Option<i64>> {
     let name = expected.table_ref();
     let present = state.tables.get(&expected.id).ok_or_else(|| unknown_table(&name))?;
@@ -214,7 +212,7 @@ pub(crate) fn replaced(state: &State, expected: &TableDef, new: &Arc<TableDef>) 
     {
         refuse_taken(database, &new.name)?;
     }
-    // The same columns under another name or with other properties are no change of columns.
+    // The same columns under another name or with other properties are not a change of columns.
     Ok(match state.kept_schema(new) {
         Some(kept) => kept.made_at_ms,
         None => Some(host::unix_ms()),

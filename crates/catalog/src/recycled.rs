@@ -1,8 +1,8 @@
-//! What was dropped and is kept until its time is over: databases with their tables and views, tables, partitions.
+//! Dropped objects that are retained until their time is over: databases with their tables and views, tables, partitions.
 //!
-//! Invariant: an object is present or recycled, never both, and changes from one to the other with one operation of the store. The
-//! names of what is recycled are free; ids, schemas, locations and reserved values stay those of their tables. Not its business:
-//! how long something is kept, and what a partition was made of: that is the text of whoever dropped it.
+//! Invariant: an object is present or recycled, never both, and changes from one to the other with one operation of the store.
+//! The names of recycled objects are free; ids, schemas, locations and reserved values still belong to their tables. Not its
+//! business: the time of retention, and a partition's contents: these are the caller's text.
 
 use crate::catalog::{Catalog, Result};
 use crate::changes::{Shared, present, refuse_reserved, refuse_taken, replaced, uncancelled, unknown_table};
@@ -30,7 +30,7 @@ pub struct RecycledTable {
     pub dropped_at_ms: i64,
     /// The size of its data files.
     pub bytes: u64,
-    /// It comes back with its database only.
+    /// It is recovered with its database only.
     pub with_database: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct RecycledPartition {
     pub dropped_at_ms: i64,
     /// The size of its data files.
     pub bytes: u64,
-    /// The text of whoever dropped it.
+    /// The caller's text.
     pub definition: String,
 }
 
@@ -57,7 +57,7 @@ pub struct RecycleBin {
 }
 
 impl RecycleBin {
-    /// The recycled tables of a database, with it or before it.
+    /// The recycled tables of a database, dropped with it or before it.
     pub fn tables_of(&self, db: DbId) -> impl Iterator<Item = &Arc<RecycledTable>> {
         self.tables.values().filter(move |table| table.def.db_id == db)
     }
@@ -74,25 +74,25 @@ impl RecycleBin {
 }
 
 impl Catalog {
-    /// What was dropped and is kept.
+    /// The dropped objects that are retained.
     #[must_use]
     pub fn recycle_bin(&self) -> RecycleBin {
         self.state().recycled.clone()
     }
 
-    /// Drops the table and keeps it. `bytes` are those of its data files.
+    /// Drops the table and retains it. `bytes` is the size of its data files.
     ///
     /// # Errors
-    /// Those of [`Catalog::drop_table`].
+    /// The errors of [`Catalog::drop_table`].
     pub async fn recycle_table(&self, name: &TableRef, bytes: u64, now_ms: i64) -> Result<Arc<TableDef>> {
         uncancelled(self.shared().recycle_table(name.clone(), bytes, now_ms)).await
     }
 
-    /// Drops the database and keeps it with its views and those tables of which these are the bytes; others are dropped for good,
-    /// and their locations are garbage then. Returns all its tables.
+    /// Drops the database and retains it with its views and the tables listed with their bytes; others are dropped permanently,
+    /// and their locations become garbage. Returns all its tables.
     ///
     /// # Errors
-    /// Those of [`Catalog::drop_database`].
+    /// The errors of [`Catalog::drop_database`].
     pub async fn recycle_database(
         &self,
         name: &str,
@@ -126,8 +126,8 @@ impl Catalog {
         uncancelled(self.shared().recover_table(def)).await
     }
 
-    /// Makes a recycled database present again under this name, with its views and those tables that were dropped with it. `change`
-    /// is made of each definition of a table, which has the new name already.
+    /// Makes a recycled database present again under this name, with its views and the tables that were dropped with it. `change`
+    /// is applied to each table's definition, which already has the new name.
     ///
     /// # Errors
     /// [`CatalogError::UnknownDatabase`] if it is not recycled, [`CatalogError::DatabaseExists`], or [`CatalogError::Store`].
@@ -140,7 +140,7 @@ impl Catalog {
         uncancelled(self.shared().recover_database(id, name.to_owned(), change)).await
     }
 
-    /// Forgets a recycled database and everything of it. Locations of its tables are garbage then.
+    /// Removes a recycled database with everything in it. Locations of its tables become garbage.
     ///
     /// # Errors
     /// [`CatalogError::Store`].
@@ -165,7 +165,7 @@ impl Catalog {
     }
 }
 
-/// What is forgotten.
+/// The objects that are removed.
 #[derive(Clone, Copy, Debug)]
 enum Erased {
     Database(DbId),

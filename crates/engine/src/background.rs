@@ -1,9 +1,9 @@
-//! Jobs that a statement begins, that go on without its client and end by themselves: loads of files, exports.
+//! Jobs that a statement starts, that continue without its client and end by themselves: loads of files, exports.
 //!
 //! Invariant: the catalog has a job before its client is answered, and how it ended before anybody is shown that, so what a crash cut off
 //! is found by the next start.
 //!
-//! Not its business: what a job does, and the jobs of `ROUTINE LOAD`, which never end by themselves.
+//! Not its business: the work of a job, and the jobs of `ROUTINE LOAD`, which never end by themselves.
 
 use crate::access::interrupt::{Interrupt, Interrupted, Stop};
 use parking_lot::Mutex;
@@ -32,7 +32,7 @@ pub(crate) trait Record: Clone + Send + Serialize + DeserializeOwned + 'static {
     /// What tells records of this kind from those of other jobs.
     const KIND: &'static str;
 
-    /// How far a job is, which is not kept.
+    /// The progress of a job, which is not persisted.
     type Progress: Default + Send + Sync;
 
     /// Reads what [`Record::written`] gave; `None` for the record of another kind of job.
@@ -85,7 +85,7 @@ impl<R: Record> Job<R> {
         self.record.lock().finished_ms().is_some()
     }
 
-    /// Changes what is shown; it is kept when the job ends.
+    /// Changes the shown state; it is persisted when the job ends.
     pub fn change(&self, change: impl FnOnce(&mut R)) {
         change(&mut self.record.lock());
     }
@@ -101,7 +101,7 @@ impl<R: Record> Job<R> {
         drop(self.ended.subscribe().wait_for(|ended| *ended).await);
     }
 
-    /// Whether the server stops, and the job goes on with the next start.
+    /// Whether the server is stopping, and the job will resume at the next start.
     pub fn is_paused(&self) -> bool {
         self.paused.load(Ordering::SeqCst)
     }
@@ -146,10 +146,10 @@ impl<R: Record> Jobs<R> {
         Ok(self.catalog.next_job_id().await?)
     }
 
-    /// Adds a new job, which is kept when this returns, unless one with its label does not let it.
+    /// Adds a new job, which is persisted when this returns, unless another with its label prevents it.
     ///
     /// # Errors
-    /// What `is_free` says of the other jobs; the catalog can't be written.
+    /// The error of `is_free` about the other jobs; the catalog can't be written.
     pub async fn add(
         &self,
         job: &Arc<Job<R>>,
@@ -167,7 +167,7 @@ impl<R: Record> Jobs<R> {
         kept
     }
 
-    /// The jobs that the catalog has kept. Those that have not ended are for the caller to take up.
+    /// The jobs persisted in the catalog. The caller resumes unfinished ones.
     ///
     /// # Errors
     /// The catalog can't be read.
@@ -202,7 +202,7 @@ impl<R: Record> Jobs<R> {
         }
     }
 
-    /// Changes what is kept of a job, then what is shown.
+    /// Changes the persisted state of a job, then the shown one.
     ///
     /// # Errors
     /// The catalog can't be written; then nothing is changed.
@@ -214,7 +214,7 @@ impl<R: Record> Jobs<R> {
         Ok(())
     }
 
-    /// Ends a job: keeps how, then shows it and tells whoever waits.
+    /// Ends a job: persists the outcome, then shows it and notifies waiting tasks.
     pub async fn end(&self, job: &Job<R>, change: impl FnOnce(&mut R)) {
         let mut record = job.record();
         change(&mut record);
@@ -244,7 +244,7 @@ impl<R: Record> Jobs<R> {
         self.of_db(db).into_iter().filter(is_meant).collect()
     }
 
-    /// Cancels those of these jobs that have not ended and waits until they have; how many there were.
+    /// Cancels the unfinished ones of these jobs and waits until they have ended; returns how many there were.
     pub async fn cancel(meant: &[Arc<Job<R>>]) -> usize {
         let running: Vec<_> = meant.iter().filter(|job| !job.has_ended()).collect();
         running.iter().for_each(|job| job.stop.set());
@@ -267,7 +267,7 @@ impl<R: Record> Jobs<R> {
         }
     }
 
-    /// Ends all jobs that run, for the next start to take up.
+    /// Ends all running jobs, for the next start to resume.
     pub async fn pause(&self) {
         let jobs = self.all();
         jobs.iter().filter(|job| !job.has_ended()).for_each(|job| job.pause());

@@ -40,7 +40,7 @@ pub struct MemoryBudget {
     reserving: parking_lot::Mutex<()>,
     /// How many loads wait.
     waiting: AtomicUsize,
-    /// What the first of them waits for; 0 for none.
+    /// The need of the first of them; 0 if there is none.
     head: AtomicU64,
     /// Held by the first of them.
     line: Mutex<()>,
@@ -104,7 +104,7 @@ impl MemoryBudget {
         group_bytes > self.limit / 4
     }
 
-    /// Whether loads wait, or will soon, because of what is in groups: no flush makes room there.
+    /// Whether loads wait, or will soon, because of memory in groups, which no flush frees.
     pub(crate) fn groups_are_in_the_way(&self) -> bool {
         let (in_groups, head) = (self.in_groups(), self.head.load(Ordering::Relaxed));
         let will_be = self.used() > self.limit - self.limit / 8 && in_groups > self.limit / 2;
@@ -136,7 +136,7 @@ impl MemoryBudget {
                 return Ok(admitted);
             }
         }
-        // Waiting is apart: the futures of loads that need not wait have no room for it.
+        // Boxed: keeps the futures of loads that need not wait small.
         Box::pin(tasks::timeout(self.wait_max, self.wait_in_line(bytes)))
             .await
             .ok_or_else(|| IngestError::MemoryFull { used: self.used(), limit: self.limit })
@@ -187,8 +187,8 @@ impl MemoryBudget {
         self.flush_wanted.notify_one();
     }
 
-    /// A flush has encoded `bytes` bytes of a memtable. Loads may take their place at once, at the pace of
-    /// the flush rather than all at its end; until then the memory is there twice.
+    /// Notes that a flush has encoded `bytes` bytes of a memtable. Loads may use their capacity at once, at the pace of the flush
+    /// rather than all at its end; until then the memory is in use twice.
     pub(crate) fn encoded(&self, bytes: u64) {
         let less = |held: u64| Some(held.saturating_sub(bytes));
         // It always changes.
@@ -201,8 +201,7 @@ impl MemoryBudget {
     }
 
     /// # Panics
-    /// If more bytes leave than there are: otherwise loads would wait for ever for memory that nobody
-    /// holds.
+    /// If more bytes leave than were counted: otherwise loads would wait forever for memory that is not in use.
     pub(crate) fn leave_group(&self, bytes: u64) {
         let before = self.in_groups.fetch_sub(bytes, Ordering::AcqRel);
         assert!(before >= bytes, "{bytes} bytes leave the groups' memory, which are {before}");
@@ -246,7 +245,7 @@ impl MemoryBudget {
         self.leave_group(bytes);
     }
 
-    /// Sets what all memtables hold now.
+    /// Sets the memory of all memtables.
     pub fn set_memtables(&self, bytes: u64) {
         self.in_memtables.store(bytes, Ordering::Relaxed);
         self.freed.notify_waiters();
@@ -319,7 +318,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Says what the first load of the line waits for.
+/// Records the need of the first load in the queue.
 struct Head<'a>(&'a AtomicU64);
 
 impl<'a> Head<'a> {
@@ -335,8 +334,8 @@ impl Drop for Head<'_> {
     }
 }
 
-/// What a load on its way in holds of the budget; given back when this is dropped. It is counted without waiting:
-/// its owner looks at [`MemoryBudget::is_crowded`] and moves to data files.
+/// The share of the budget of a load on its way in; returned when this is dropped. It is counted without waiting: its owner
+/// checks [`MemoryBudget::is_crowded`] and moves to data files.
 #[derive(Debug)]
 pub struct InFlight {
     budget: Arc<MemoryBudget>,

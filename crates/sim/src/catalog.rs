@@ -1,5 +1,5 @@
-//! A stand-in for the catalog: which tables there are, the schemas that they had, kept labels and positions. Every change
-//! is atomic and durable, like a transaction of the real one (SQLite), and the power may go off with it.
+//! A stand-in for the catalog: existing tables, their schemas, retained labels and progress. Every change is atomic and durable,
+//! like a transaction of the real one (SQLite), and the power may go off with it.
 
 use crate::recycle::{KeptPartition, Record};
 use async_trait::async_trait;
@@ -208,7 +208,7 @@ impl SimCatalog {
         self.change("erase", |rows| drop(rows.recycled.remove(&(table, id))))
     }
 
-    /// The partitions of a table that were dropped and are kept.
+    /// The dropped partitions of a table that are retained.
     #[must_use]
     pub fn recycled(&self, table: TableId) -> Vec<(PartitionId, KeptPartition)> {
         let rows = self.rows.lock();

@@ -36,7 +36,7 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// A disk with a store and a catalog on it. `lie` is what the disk says wrongly, if it does.
+    /// A disk with a store and a catalog on it. `lie` is the disk's lie, if it tells one.
     pub fn on(disk: MemDisk, lie: Option<Lie>, dice: &mut Dice, is_dead: &Arc<AtomicBool>) -> Self {
         let lying = LyingDisk::new(disk.clone(), lie);
         let store = SimStore::new(lying.clone(), dice.split(), Arc::clone(is_dead));
@@ -111,7 +111,7 @@ async fn complete_recyclings(hardware: &Hardware, store: &TableStore) -> Result<
     Ok(())
 }
 
-/// Drops what is left of temporary partitions.
+/// Drops the remains of temporary partitions.
 async fn drop_beside(
     hardware: &Hardware,
     ingest: &Ingest,
@@ -132,7 +132,7 @@ impl Process {
     /// Opens tables and logs. `is_dead` becomes true when the log has failed, where a server ends itself.
     ///
     /// # Errors
-    /// What kept the server from starting.
+    /// The reason why the server did not start.
     pub async fn start(
         hardware: &Hardware,
         plan: &Plan,

@@ -1,7 +1,7 @@
 //! Partitions that are dropped and kept, and that are recovered or thrown away, as the engine does it: one entry of the Delta log, with a
 //! record before it by which a start completes the catalog.
 //!
-//! To the model a drop is a truncation, and a recovery brings back the loads that were there before it: all or none.
+//! To the model a drop is a truncation, and a recovery brings back the loads that were in the partition before it: all or none.
 
 use crate::catalog::SimCatalog;
 use crate::clients::{flush, group_load, sweep};

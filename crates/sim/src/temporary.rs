@@ -1,7 +1,7 @@
 //! Partitions whose place temporary ones take, as the engine does it: a load fills a partition of a table beside, the catalog keeps
 //! what is to be, and one entry of the Delta log has it.
 //!
-//! To the model it is a load that replaces others with its commit: it is there as a whole, and they are gone, or neither.
+//! To the model it is a load that replaces others with its commit: it is present as a whole, and they are removed, or neither.
 
 use crate::model::LoadId;
 use crate::rows::{batch_of, block_of};
@@ -15,7 +15,7 @@ use tributary_ingest::{Answered, Halt, LoadRows, PartitionSwitch, Switched, Tran
 use tributary_table::{Table, TableError};
 use tributary_types::{Label, Partition, Partitioning, Partitions, TableDef};
 
-/// Begins the names of tables beside others.
+/// The prefix of the names of companion tables.
 const PREFIX: &str = "beside ";
 /// How often a replacement is tried that something is in the way of.
 const TRIES_MAX: u64 = 12;

@@ -1,4 +1,4 @@
-//! What the clients of a simulation share: the server, the model, chance, and whether the server still lives.
+//! The common state of a simulation's clients: the server, the model, chance, and whether the server still lives.
 
 use crate::counts::Counts;
 use crate::dice::Dice;
@@ -103,7 +103,7 @@ impl World {
         self.check(checked);
     }
 
-    /// Reads a table as a query does, by its name, and checks what it shows.
+    /// Reads a table as a query does, by its name, and checks the result.
     pub async fn query(&self, table: &Arc<Table>) {
         // A client that still holds the table's handle finds no name that was dropped.
         if self.process().table(table.id()).is_none() {
@@ -118,7 +118,7 @@ impl World {
             Err(error) => Err((error.to_string(), false)),
         };
         let keys = table.with_def(|def| def.keys);
-        // Whether a load was there when its table was dropped is not asked.
+        // Whether a load existed when its table was dropped is not checked.
         let is_dropped = !keys.keeps_all_rows() && self.process().table(table.id()).is_none();
         if !self.is_alive() || is_dropped {
             return;

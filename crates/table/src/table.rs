@@ -61,7 +61,7 @@ pub struct Table {
     failures: Failures,
 }
 
-/// Where the data files of a table are in an object store.
+/// The location of a table's data files in an object store.
 #[derive(Clone, Debug)]
 pub struct ObjectRoot {
     path: Path,
@@ -83,18 +83,17 @@ impl ObjectRoot {
     }
 }
 
-/// What a table needs to settle its keys.
+/// The state for settling a table's keys.
 #[derive(Default)]
 struct UniqueKeys {
-    /// Held by whoever settles rows, or moves settled rows from the memtable or from files to others. Taken after the
-    /// rewriter lock.
+    /// Held while rows are settled, or settled rows are moved between memtable and files. Taken after the rewriter lock.
     keys: tokio::sync::Mutex<Keys>,
     /// The arrival number of the next row. Changed under the unflushed lock.
     next_row: AtomicU64,
-    /// Held for reading by whoever settles rows for a query, and for writing by a deletion of rows of a table that folds. Taken
+    /// Held for reading while rows are settled for a query, and for writing by a deletion of rows of a table that folds. Taken
     /// before the rewriter lock.
     folding: tokio::sync::RwLock<()>,
-    /// Copies whose entry failed or got no answer, and may be in the log nevertheless. Locked for a moment, under the rewriter lock.
+    /// Copies whose entry failed or got no answer, and may nevertheless be in the log. Locked briefly, under the rewriter lock.
     lost_copies: parking_lot::Mutex<Vec<change::light::Replacement>>,
     /// Files that the log has in place of others and the snapshot does not show yet, because reading keys failed. Whoever takes the rewriter
     /// lock shows them first. Locked for a moment, under the rewriter lock.
@@ -103,7 +102,7 @@ struct UniqueKeys {
     in_doubt: AtomicBool,
 }
 
-/// What is not in the Delta log yet.
+/// State that is not in the Delta log yet.
 #[derive(Debug, Default)]
 struct Unflushed {
     /// Leading parts of the memtable that a flush took; they are not merged with later ones.
@@ -111,19 +110,19 @@ struct Unflushed {
     /// Leading parts of the memtable that are settled or about to be; they are not merged with later ones. 0 in a table whose
     /// rows all stay.
     settled_parts: usize,
-    /// The last publication with data files, whose rows come between those of earlier parts and of later ones.
+    /// The last publication with data files, whose rows are between those of earlier and of later parts.
     last_files: Version,
     /// Publications that a flush took but did not finish.
     frozen: Option<Pending>,
-    /// Publications since the freeze that are settled or about to be; for a moment, in a table whose rows all stay.
+    /// Publications since the freeze that are settled or about to be; transient in a table that retains all rows.
     settled: Option<Pending>,
     /// Publications after those.
     active: Option<Pending>,
-    /// The last truncation; 0 for none.
+    /// The last truncation; 0 if there was none.
     truncated_at: Version,
     /// When partitions were emptied last.
     cut_at: HashMap<PartitionId, Version>,
-    /// Grows when rows of the memtable are gone without a later row of their key.
+    /// Grows when rows of the memtable disappear without a later row of their key.
     epoch: u64,
     /// The log's metadata or files lag behind the snapshot without a publication.
     log_behind: bool,
@@ -150,7 +149,7 @@ impl Unflushed {
     }
 }
 
-/// Publications that the write-ahead log must keep.
+/// Publications that the write-ahead log must retain.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     lsn: Lsn,
@@ -173,13 +172,14 @@ impl Unflushed {
         Pending::join(Pending::join(self.frozen, self.settled), self.active)
     }
 
-    /// What was published until now is told apart from what comes.
+    /// Separates what is already published from what comes next.
     fn settles(&mut self) {
         let active = self.active.take();
         self.settled = Pending::join(self.settled, active);
     }
 
-    /// Freezes what was published until [`Unflushed::settles`] was called last, which `snapshot` has. `None`: the log has that.
+    /// Freezes everything published until the last call of [`Unflushed::settles`], which `snapshot` contains. `None` if the log
+    /// has it.
     fn freeze(&mut self, snapshot: Arc<Snapshot>) -> Option<Arc<Snapshot>> {
         if self.frozen.is_none() && self.settled.is_none() && !self.log_behind {
             return None;
@@ -192,7 +192,7 @@ impl Unflushed {
 }
 
 impl Table {
-    /// Reads the log and completes what `def` has ahead of it.
+    /// Reads the log and completes the changes that `def` is ahead of it.
     pub(crate) async fn open(root: Arc<TableRoot>, def: &Arc<TableDef>) -> Result<Arc<Self>, TableError> {
         root.storage.prepare(&root.prefix).await?;
         let state = root.log.open(def).await?;
@@ -206,7 +206,7 @@ impl Table {
         }
         let has_partition = |live: &&LiveFile| publish::cut::has_partition(def, &live.file);
         let files: Vec<_> = state.live.values().filter(has_partition).cloned().collect();
-        // A crash came before the files of a dropped partition were removed.
+        // A crash happened before the files of a dropped partition were removed.
         let log_behind = files.len() < state.live.len();
         let snapshot = Snapshot {
             def: Arc::clone(def),
@@ -244,7 +244,7 @@ impl Table {
         Arc::clone(&self.snapshot.load().def)
     }
 
-    /// Whether all rows stay. Otherwise a key has one row, and a flush settles rows before it writes any.
+    /// Whether the table retains all rows. Otherwise a key has one row, and a flush settles rows before it writes any.
     #[must_use]
     pub const fn keeps_all_rows(&self) -> bool {
         self.unique.is_none()
@@ -255,7 +255,7 @@ impl Table {
         read(&self.snapshot.load().def)
     }
 
-    /// What a query reads; cheap, as only a pointer is cloned.
+    /// The snapshot that a query reads; cheap, as only a pointer is cloned.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
@@ -267,7 +267,7 @@ impl Table {
         &self.root.url
     }
 
-    /// Where data files are in [`crate::TableStore::object_store`].
+    /// The location of data files in [`crate::TableStore::object_store`].
     ///
     /// # Errors
     /// [`TableError::BadRoot`] when the path has characters that no store takes.
@@ -279,8 +279,8 @@ impl Table {
         }
     }
 
-    /// Statistics of the files of a snapshot, for whoever asks which of them may have rows. Those of the newest files are kept from one
-    /// query to the next.
+    /// Statistics of the files of a snapshot, to find the files that may contain certain rows. Those of the newest files are
+    /// cached from one query to the next.
     #[must_use]
     pub fn bounds_of(&self, snapshot: &Snapshot) -> Arc<FileBounds> {
         let mut kept = self.bounds.lock();
@@ -311,13 +311,13 @@ impl Table {
         self.snapshot.load().memtable_rows()
     }
 
-    /// The first byte of the write-ahead log that this table still needs. `None`: it needs none.
+    /// The first byte of the write-ahead log that this table still needs, if any.
     #[must_use]
     pub fn oldest_unflushed_lsn(&self) -> Option<Lsn> {
         self.unflushed.lock().pending().map(|pending| pending.lsn)
     }
 
-    /// Whether the memtable is large enough, or what is unflushed old enough, for a flush.
+    /// Whether the memtable is large enough, or its unflushed rows old enough, for a flush.
     #[must_use]
     pub fn flush_due(&self, now: Instant) -> bool {
         let (pending, behind) = {
@@ -340,7 +340,7 @@ impl Table {
         self.new_file_writer_of(1)
     }
 
-    /// As [`Table::new_file_writer`], for one of so many writers that write side by side and share the memory of one.
+    /// Like [`Table::new_file_writer`], for one of several writers that write in parallel and share the memory of one.
     ///
     /// # Errors
     /// As [`Table::new_file_writer`].
@@ -377,7 +377,7 @@ impl Table {
         &self.root
     }
 
-    /// The log's state, for the one task that may change it.
+    /// Locks the log's state, for the one task that may change it.
     async fn lock_log(&self) -> Result<tokio::sync::MutexGuard<'_, LogState>, TableError> {
         let state = self.rewriter.lock().await;
         if self.closed.load(Ordering::Acquire) {

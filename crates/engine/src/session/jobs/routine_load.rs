@@ -1,4 +1,4 @@
-//! Statements that make and change jobs.
+//! Statements that create and change jobs.
 
 use crate::answer::Answer;
 use crate::session::EngineSession;

@@ -28,9 +28,9 @@ pub struct LoadRows {
     pub bytes: u64,
     /// The rows that it replaces; never set for a load of a group or a two-phase one.
     pub replaces: Option<Arc<Replaced>>,
-    /// Each row of the blocks was found in one of these partitions. `None`: the table has none, or it is not known.
+    /// Each row of the blocks was found in one of these partitions. `None`: the table is not partitioned, or they are unknown.
     pub partitions: Option<Arc<Partitions>>,
-    /// What the load has counted in the memory budget on its way here.
+    /// The load's share of the memory budget so far.
     pub in_flight: Option<Arc<InFlight>>,
 }
 

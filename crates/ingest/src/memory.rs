@@ -32,13 +32,13 @@ pub struct MemoryBudget {
     in_groups: AtomicU64,
     in_memtables: AtomicU64,
     in_flight: AtomicU64,
-    /// Of large loads and of those that have waited, from when they are let in until they have joined a group.
+    /// Of large loads and of loads that have waited, from their admission until they have joined a group.
     admitted: AtomicU64,
-    /// Those of two-phase loads that wait for their commit or abort, which are part of the groups'.
+    /// Of two-phase loads that wait for their commit or abort, which are part of the groups'.
     prepared: AtomicU64,
-    /// Held for a moment by whoever reserves memory.
+    /// Held briefly while memory is reserved.
     reserving: parking_lot::Mutex<()>,
-    /// How many loads wait.
+    /// The number of waiting loads.
     waiting: AtomicUsize,
     /// The need of the first of them; 0 if there is none.
     head: AtomicU64,
@@ -272,10 +272,11 @@ impl MemoryBudget {
         taken == 0 || taken.saturating_add(bytes) <= self.limit
     }
 
-    /// Takes memory for a load, if there is enough: of several that ask in the same moment, those that fit together get it.
+    /// Reserves memory for a load, if there is enough: of several at the same moment, the ones that fit together succeed.
     fn reserve(self: &Arc<Self>, bytes: u64) -> Option<Admitted> {
         let _one = self.reserving.lock();
-        // Bytes pass from one to the next, and are added there before they are subtracted here: read in this order, none is overlooked.
+        // Bytes move from one counter to the next, and are added there before they are subtracted here: read in this order, none
+        // is missed.
         let admitted = self.admitted.load(Ordering::Acquire);
         let in_groups = self.in_groups.load(Ordering::Acquire);
         let taken = admitted + in_groups + self.in_memtables.load(Ordering::Acquire);

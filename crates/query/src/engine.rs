@@ -407,7 +407,7 @@ impl QueryEngine {
             return Arc::clone(&self.state);
         }
         let mut in_zones = self.in_zones.lock();
-        // Zones are a few dozen; whoever sets one for each statement does not fill the memory.
+        // Zones are a few dozen; a client that sets one for each statement does not fill the memory.
         if in_zones.len() >= ZONES_KEPT_MAX && !in_zones.contains_key(&offset) {
             in_zones.clear();
         }

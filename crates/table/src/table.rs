@@ -95,8 +95,8 @@ struct UniqueKeys {
     folding: tokio::sync::RwLock<()>,
     /// Copies whose entry failed or got no answer, and may nevertheless be in the log. Locked briefly, under the rewriter lock.
     lost_copies: parking_lot::Mutex<Vec<change::light::Replacement>>,
-    /// Files that the log has in place of others and the snapshot does not show yet, because reading keys failed. Whoever takes the rewriter
-    /// lock shows them first. Locked for a moment, under the rewriter lock.
+    /// Replacement files in the log that the snapshot does not show yet, because reading keys failed. Work under the rewriter
+    /// lock shows them first. Locked briefly, under the rewriter lock.
     unshown: parking_lot::Mutex<Vec<change::light::Replacement>>,
     /// A deletion of rows of a table that folds may be in the log or not.
     in_doubt: AtomicBool,

@@ -370,7 +370,7 @@ impl Engine {
     }
 }
 
-/// The partitions that a change adds, and those that it drops.
+/// The partitions that a change adds, and the ones that it drops.
 fn changed_partitions(old: &TableDef, new: &TableDef) -> (Option<Partitions>, Option<Partitions>) {
     let (Some(old), Some(new)) = (old.partitioning.partitions(), new.partitioning.partitions()) else {
         return (None, None);

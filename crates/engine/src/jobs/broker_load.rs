@@ -140,7 +140,7 @@ impl Engine {
         self.broker_loads.of_db(db).into_iter().rev().find(|job| job.record().label == label)
     }
 
-    /// Cancels jobs; those that have ended stay as they are.
+    /// Cancels jobs; ended ones are unchanged.
     ///
     /// # Errors
     /// No job that has not ended is meant.

@@ -110,7 +110,7 @@ impl Engine {
         Plan::new(self, &principal, &record.table_ref(), &record.zone, &export)
     }
 
-    /// Cancels jobs; those that have ended stay as they are.
+    /// Cancels jobs; ended ones are unchanged.
     ///
     /// # Errors
     /// No job that has not ended is meant.

@@ -46,7 +46,7 @@ struct Planner<'a> {
 
 impl Keys {
     /// Decides the fate of all unsettled rows of the snapshot; the keys of its files are all known. From now on the slots' rows
-    /// hold their keys. `next_row` is greater than the arrival numbers of all rows that a flush may be writing, including those
+    /// hold their keys. `next_row` is greater than the arrival numbers of all rows that a flush may be writing, including rows
     /// that a truncation has removed.
     pub(crate) fn plan(
         &mut self,

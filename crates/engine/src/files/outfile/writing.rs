@@ -73,7 +73,7 @@ impl Target {
     }
 }
 
-/// What one writer has written.
+/// The output of one writer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
     pub files: u64,
@@ -201,11 +201,11 @@ async fn complete(
 /// Writes a share of the rows into files of its own.
 struct Writer {
     target: Arc<Target>,
-    /// What writes rows of a text file.
+    /// The writer of a text file's rows.
     lines: Option<Box<dyn RowLines>>,
     /// The names of the columns.
     names: Vec<String>,
-    /// The columns' types, as people write them.
+    /// The columns' types, as shown to users.
     types: Vec<String>,
     schema: SchemaRef,
     /// With its name.

@@ -30,7 +30,7 @@ impl State {
     }
 }
 
-/// What one writer has written.
+/// The output of one writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Files {
     pub count: u64,

@@ -44,6 +44,7 @@ mod load_data;
 mod load_headers;
 mod manual_insert;
 mod manual_stream_load;
+mod many_tables;
 mod nested_change;
 mod nested_types;
 mod node;

@@ -111,7 +111,7 @@ async fn that_a_name_is_taken_is_said_when_the_name_is_durable() {
 
 /// Runs the test as a process of its own, which ends itself because a directory can't be made durable.
 fn dies_in(test: &str, dir: &FsPath) {
-    let test = format!("durable::tests::{test}");
+    let test = format!("place::durable::tests::{test}");
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", &test, "--nocapture"])
         .env(IS_CHILD, dir)
@@ -149,7 +149,8 @@ async fn without_a_free_file_descriptor_a_write_is_refused_and_the_process_goes_
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let test = "durable::tests::without_a_free_file_descriptor_a_write_is_refused_and_the_process_goes_on";
+    let test =
+        "place::durable::tests::without_a_free_file_descriptor_a_write_is_refused_and_the_process_goes_on";
     let child = Command::new("sh")
         .args(["-c", "ulimit -n 64; exec \"$0\" --exact \"$1\" --nocapture"])
         .arg(std::env::current_exe().unwrap())

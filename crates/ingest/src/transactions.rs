@@ -15,7 +15,8 @@ pub mod progress;
 mod two_phase;
 
 use crate::error::IngestError;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tributary_types::lock::{Rank, Ranked};
@@ -24,6 +25,11 @@ use tributary_types::{
     TxnId, host,
 };
 
+/// The most labels of finished transactions that stay used in a database. Beyond it the oldest is free again, as with Doris's
+/// `label_num_threshold`, which is 2,000.
+const LABELS_OF_DATABASE_MAX: usize = 100_000;
+/// How many transactions are looked at under the lock, which each commit takes, at a time.
+pub(crate) const SLICE: usize = 1000;
 /// How many finished transactions without a client's label SHOW TRANSACTION remembers.
 const FINISHED_REMEMBERED_MAX: usize = 10_000;
 
@@ -126,15 +132,17 @@ pub struct TwoPhaseTarget {
 
 #[derive(Debug, Default)]
 struct Book {
-    by_id: HashMap<TxnId, TransactionInfo>,
+    by_id: BTreeMap<TxnId, TransactionInfo>,
     /// Labels in use: of running transactions, and retained ones of visible transactions.
     labels: HashMap<(DbId, Label), TxnId>,
     /// The newest transactions whose labels are free to use: made here, or of aborted loads.
     others: HashMap<(DbId, Label), TxnId>,
     /// Finished transactions without a retained label, oldest first.
     finished: VecDeque<TxnId>,
-    /// Finished transactions with a retained label that the label store does not have yet.
-    unrecorded: Vec<TransactionInfo>,
+    /// Visible transactions with a retained label, by the time of their end, of each database.
+    retained: BTreeMap<DbId, BTreeSet<(i64, TxnId)>>,
+    /// What the label store does not have yet of finished transactions: a retained label, or that it is free again.
+    unrecorded: BTreeMap<TxnId, TransactionInfo>,
     positions: BTreeMap<SourceId, SourcePosition>,
     /// Sources whose positions the label store does not have yet.
     unrecorded_positions: BTreeSet<SourceId>,
@@ -144,13 +152,19 @@ struct Book {
 #[derive(Debug)]
 pub struct Transactions {
     next: AtomicU64,
+    labels_max: usize,
     book: Ranked<Book>,
 }
 
 impl Transactions {
     #[must_use]
     pub fn new(next: TxnId) -> Self {
-        Self { next: AtomicU64::new(next.0.max(1)), book: Ranked::new(Rank::Transactions, Book::default()) }
+        Self::with_labels_max(next, LABELS_OF_DATABASE_MAX)
+    }
+
+    fn with_labels_max(next: TxnId, labels_max: usize) -> Self {
+        let book = Ranked::new(Rank::Transactions, Book::default());
+        Self { next: AtomicU64::new(next.0.max(1)), labels_max, book }
     }
 
     /// The id that the next transaction gets.
@@ -220,7 +234,7 @@ impl Transactions {
         end(info);
         let info = info.clone();
         book.advance(&info, false);
-        book.remember(info);
+        book.remember(info, false, self.labels_max);
     }
 
     /// Puts a transaction that recovery or the label store knows into the book.
@@ -233,10 +247,15 @@ impl Transactions {
         } else {
             book.remember_label(key, info.txn);
         }
-        book.by_id.insert(info.txn, info.clone());
+        // Both the store and the log may have it, with other times of its end.
+        if let Some(before) = book.by_id.insert(info.txn, info.clone())
+            && let Some(retained) = book.retained.get_mut(&before.db)
+        {
+            retained.remove(&(before.finished_at_ms.unwrap_or_default(), before.txn));
+        }
         book.advance(&info, recorded);
-        if info.status.is_final() && !recorded {
-            book.remember(info);
+        if info.status.is_final() {
+            book.remember(info, recorded, self.labels_max);
         }
     }
 
@@ -258,33 +277,61 @@ impl Transactions {
     /// All remembered transactions of a database, newest first.
     #[must_use]
     pub fn of_db(&self, db: DbId) -> Vec<TransactionInfo> {
-        let mut all: Vec<_> = self.book.lock().by_id.values().filter(|info| info.db == db).cloned().collect();
-        all.sort_by_key(|info| std::cmp::Reverse(info.txn));
-        all
+        let (mut all, mut below) = (Vec::new(), None);
+        loop {
+            let book = self.book.lock();
+            let range = match below {
+                None => book.by_id.range(..),
+                Some(below) => book.by_id.range(..below),
+            };
+            let mut seen = 0;
+            for (txn, info) in range.rev().take(SLICE) {
+                (seen, below) = (seen + 1, Some(*txn));
+                all.extend((info.db == db).then(|| info.clone()));
+            }
+            if seen < SLICE {
+                return all;
+            }
+        }
     }
 
     /// The finished transactions of a database whose labels are still in use: that of one label, or all.
     pub(crate) fn keeping_labels(&self, db: DbId, label: Option<&str>) -> Vec<TransactionInfo> {
-        let book = self.book.lock();
-        let is_meant = |info: &&TransactionInfo| {
-            info.db == db
-                && info.label_is_kept
-                && info.status == TransactionStatus::Visible
-                && label.is_none_or(|label| info.label.as_str() == label)
-        };
-        book.by_id.values().filter(is_meant).cloned().collect()
+        if let Some(label) = label {
+            let book = self.book.lock();
+            let used = Label::new(label).ok().and_then(|label| book.labels.get(&(db, label)));
+            let info = used.and_then(|txn| book.by_id.get(txn));
+            return info
+                .filter(|info| info.status == TransactionStatus::Visible)
+                .cloned()
+                .into_iter()
+                .collect();
+        }
+        let (mut all, mut above) = (Vec::new(), None);
+        loop {
+            let book = self.book.lock();
+            let Some(retained) = book.retained.get(&db) else { return all };
+            let range = match above {
+                None => retained.range(..),
+                Some(above) => retained.range((Bound::Excluded(above), Bound::Unbounded)),
+            };
+            let mut seen = 0;
+            for of_label in range.take(SLICE) {
+                (seen, above) = (seen + 1, Some(*of_label));
+                all.extend(book.by_id.get(&of_label.1).cloned());
+            }
+            if seen < SLICE {
+                return all;
+            }
+        }
     }
 
     /// The labels of these finished transactions may be used again.
     pub(crate) fn free_labels(&self, freed: &[TransactionInfo]) {
         let mut book = self.book.lock();
         for info in freed {
-            let Some(known) = book.by_id.get_mut(&info.txn) else { continue };
-            known.label_is_kept = false;
-            book.unrecorded.retain(|waiting| waiting.txn != info.txn);
-            book.forget_label(info);
-            book.remember_label((info.db, info.label.clone()), info.txn);
-            book.remember_some(info.txn);
+            book.unrecorded.remove(&info.txn);
+            book.free_label(info.txn);
         }
     }
 
@@ -323,29 +370,48 @@ impl Transactions {
         }
     }
 
-    /// Finished transactions and positions that the label store does not have yet.
-    pub(crate) fn unrecorded(&self) -> Vec<TransactionInfo> {
-        self.book.lock().unrecorded.clone()
+    /// The transactions of whose end the label store does not know yet.
+    pub(crate) fn unrecorded_ids(&self) -> Vec<TxnId> {
+        self.book.lock().unrecorded.keys().copied().collect()
+    }
+
+    /// The information that the label store lacks about these transactions.
+    pub(crate) fn unrecorded(&self, ids: &[TxnId]) -> Vec<TransactionInfo> {
+        let book = self.book.lock();
+        ids.iter().filter_map(|txn| book.unrecorded.get(txn).cloned()).collect()
     }
 
     /// The label store has these.
     pub(crate) fn recorded(&self, infos: &[TransactionInfo]) {
-        let stored: HashSet<TxnId> = infos.iter().map(|info| info.txn).collect();
-        self.book.lock().unrecorded.retain(|info| !stored.contains(&info.txn));
+        let mut book = self.book.lock();
+        for info in infos {
+            // Its label may have been freed since.
+            if book.unrecorded.get(&info.txn).is_some_and(|now| now.label_is_kept == info.label_is_kept) {
+                book.unrecorded.remove(&info.txn);
+            }
+        }
     }
 
     /// Forgets retained labels that finished before `before_ms`; they may be used again.
     pub(crate) fn purge(&self, before_ms: i64) {
-        let mut book = self.book.lock();
-        let old: Vec<TxnId> = book
-            .by_id
-            .values()
-            .filter(|info| info.label_is_kept && info.finished_at_ms.is_some_and(|at| at < before_ms))
-            .map(|info| info.txn)
-            .collect();
-        for txn in old {
-            if let Some(info) = book.by_id.remove(&txn) {
-                book.forget_label(&info);
+        loop {
+            let mut book = self.book.lock();
+            let is_old = |&&(at, _): &&(i64, TxnId)| at < before_ms;
+            let old: Vec<(i64, TxnId)> = book
+                .retained
+                .values()
+                .flat_map(|of_db| of_db.iter().take_while(is_old))
+                .take(SLICE)
+                .copied()
+                .collect();
+            for of_label in &old {
+                if let Some(info) = book.by_id.remove(&of_label.1) {
+                    book.forget_label(&info);
+                    book.retained.entry(info.db).or_default().remove(of_label);
+                }
+            }
+            if old.len() < SLICE {
+                return;
             }
         }
     }
@@ -373,16 +439,44 @@ impl Book {
         }
     }
 
-    fn remember(&mut self, info: TransactionInfo) {
+    fn remember(&mut self, info: TransactionInfo, recorded: bool, labels_max: usize) {
         if info.status == TransactionStatus::Aborted {
             self.forget_label(&info);
             self.remember_label((info.db, info.label.clone()), info.txn);
         }
-        if info.label_is_kept && info.status == TransactionStatus::Visible {
-            self.unrecorded.push(info);
+        if !info.label_is_kept || info.status != TransactionStatus::Visible {
+            if !recorded {
+                self.remember_some(info.txn);
+            }
             return;
         }
-        self.remember_some(info.txn);
+        let (db, txn) = (info.db, info.txn);
+        let retained = self.retained.entry(db).or_default();
+        retained.insert((info.finished_at_ms.unwrap_or_default(), txn));
+        let oldest = if retained.len() > labels_max { retained.first().copied() } else { None };
+        if !recorded {
+            self.unrecorded.insert(txn, info);
+        }
+        if let Some((_, oldest)) = oldest
+            && let Some(freed) = self.free_label(oldest)
+        {
+            // The log may have its commit for a while: what the store says of a label is newer.
+            self.unrecorded.insert(oldest, freed);
+        }
+    }
+
+    /// The label of a visible transaction may be used again.
+    fn free_label(&mut self, txn: TxnId) -> Option<TransactionInfo> {
+        let known = self.by_id.get_mut(&txn)?;
+        known.label_is_kept = false;
+        let info = known.clone();
+        if let Some(retained) = self.retained.get_mut(&info.db) {
+            retained.remove(&(info.finished_at_ms.unwrap_or_default(), txn));
+        }
+        self.forget_label(&info);
+        self.remember_label((info.db, info.label.clone()), txn);
+        self.remember_some(txn);
+        Some(info)
     }
 
     /// Remembers a finished transaction without a retained label, and forgets the oldest.
@@ -529,10 +623,10 @@ mod tests {
             transactions.begin(new("a")).unwrap_err().to_string(),
             "Label [a] has already been used, relate to txn [7], status [VISIBLE]."
         );
-        let unrecorded = transactions.unrecorded();
+        let unrecorded = transactions.unrecorded(&transactions.unrecorded_ids());
         assert_eq!(unrecorded.len(), 1);
         transactions.recorded(&unrecorded);
-        assert_eq!(transactions.unrecorded(), []);
+        assert_eq!(transactions.unrecorded_ids(), []);
     }
 
     #[test]
@@ -587,5 +681,43 @@ mod tests {
         assert!(transactions.begin(new("a")).is_err());
         transactions.purge(11);
         transactions.begin(new("a")).expect("purged");
+    }
+
+    #[test]
+    fn labels_are_bounded_and_the_oldest_is_free_again() {
+        const LABELS: u64 = 100_000;
+        const LABELS_MAX: u64 = 1000;
+        let transactions = Arc::new(Transactions::with_labels_max(TxnId(1), LABELS_MAX as usize));
+        let stored = std::sync::Mutex::new(BTreeMap::new());
+        let store = || {
+            for ids in transactions.unrecorded_ids().chunks(SLICE) {
+                let some = transactions.unrecorded(ids);
+                transactions.recorded(&some);
+                let known = some.into_iter().map(|info| (info.txn, info.label_is_kept));
+                stored.lock().expect("no panic").extend(known);
+            }
+        };
+        for number in 0..LABELS {
+            let (txn, _) = transactions.begin(new(&format!("l{number}"))).expect("free").hand_over();
+            transactions.visible(txn, number as i64, 1, 1, 1);
+            if number % 10_000 == 0 {
+                store();
+            }
+        }
+        store();
+        let used = transactions.keeping_labels(DbId(1), None);
+        assert_eq!(used.len() as u64, LABELS_MAX);
+        let in_memory = transactions.of_db(DbId(1)).len() as u64;
+        assert!(in_memory <= LABELS_MAX + FINISHED_REMEMBERED_MAX as u64, "{in_memory} transactions");
+        let kept = stored.lock().expect("no panic").values().filter(|is_kept| **is_kept).count() as u64;
+        assert_eq!(kept, LABELS_MAX, "the store knows of the others that they are free");
+        transactions.begin(new("l0")).expect("the oldest is free");
+        transactions.begin(new(&format!("l{}", LABELS - LABELS_MAX - 1))).expect("it is free, too");
+        assert!(transactions.begin(new(&format!("l{}", LABELS - LABELS_MAX))).is_err());
+        assert!(transactions.begin(new(&format!("l{}", LABELS - 1))).is_err());
+        transactions.purge((LABELS - 10) as i64);
+        assert_eq!(transactions.keeping_labels(DbId(1), None).len(), 10);
+        assert_eq!(transactions.keeping_labels(DbId(1), Some("l99999")).len(), 1);
+        assert_eq!(transactions.keeping_labels(DbId(1), Some("l5")).len(), 0);
     }
 }

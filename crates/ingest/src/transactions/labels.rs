@@ -5,7 +5,7 @@
 
 use crate::error::IngestError;
 use crate::ingest::Ingest;
-use crate::transactions::TransactionInfo;
+use crate::transactions::{SLICE, TransactionInfo};
 use tributary_types::DbId;
 
 impl Ingest {
@@ -14,21 +14,22 @@ impl Ingest {
     pub(crate) async fn record_labels(&self) -> bool {
         let _storing = self.storing_labels.lock().await;
         let transactions = &self.core.transactions;
-        let (finished, positions) = (transactions.unrecorded(), transactions.unrecorded_positions());
-        if finished.is_empty() && positions.is_empty() {
+        // Those that end meanwhile may wait: the log is released up to those that had ended before.
+        let (due, mut positions) = (transactions.unrecorded_ids(), transactions.unrecorded_positions());
+        if due.is_empty() && positions.is_empty() {
             return true;
         }
-        match self.labels.record(&finished, &positions).await {
-            Ok(()) => {
-                transactions.recorded(&finished);
-                transactions.recorded_positions(&positions);
-                true
-            }
-            Err(error) => {
+        for ids in due.chunks(SLICE).chain(due.is_empty().then_some(&due[..])) {
+            let finished = transactions.unrecorded(ids);
+            if let Err(error) = self.labels.record(&finished, &positions).await {
                 tracing::error!(%error, labels = finished.len(), positions = positions.len(), "labels and positions can't be stored; the log keeps them");
-                false
+                return false;
             }
+            transactions.recorded(&finished);
+            transactions.recorded_positions(&positions);
+            positions.clear();
         }
+        true
     }
 
     /// Frees the labels of finished transactions of a database, that of one label or all: they may be used again, also after a restart.

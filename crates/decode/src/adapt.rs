@@ -85,7 +85,7 @@ fn one_value(column: &ColumnDef, fill: &Fill, now_micros: i64) -> Result<ArrayRe
     let mut builder = BlockBuilder::new(&schema);
     fill.push(builder.column_mut(0), column.data_type, now_micros);
     builder.finish_row();
-    let batches = blocks_to_batches(&schema, &[builder.finish()])?;
+    let batches = blocks_to_batches(&schema, &[builder.finish()?])?;
     let batch = batches.first().expect("one row makes one batch");
     Ok(Arc::clone(batch.column(0)))
 }

@@ -10,7 +10,8 @@ mod array_cells;
 pub(crate) use array_cells::ArrayCells;
 
 use crate::builder::BlockBuilder;
-use crate::loader::{BLOCK_ROWS_TARGET, Decoded, InsertOptions, Progress};
+use crate::loader::{Decoded, InsertOptions, Progress};
+use crate::pieces::Pieces;
 use crate::target::Target;
 use crate::whole::{self, Field, Rows};
 use arrow::array::RecordBatch;
@@ -48,13 +49,11 @@ pub fn decode_batch(
     }
     builder.reset(target.schema());
     let mut progress = Progress::default();
-    let row_bytes = batch.get_array_memory_size() / batch.num_rows().max(1);
-    for start in (0..batch.num_rows()).step_by(BLOCK_ROWS_TARGET) {
-        let count = (batch.num_rows() - start).min(BLOCK_ROWS_TARGET);
-        let piece = batch.slice(start, count);
+    let mut pieces = Pieces::new(batch.clone());
+    while let Some(piece) = pieces.next()? {
         let fields: Vec<Field> =
             piece.columns().iter().map(|array| Field::Array(Arc::clone(array))).collect();
-        let rows = Rows { fields: &fields, count, bytes: row_bytes * count, first_row: None };
+        let rows = Rows { fields: &fields, count: piece.num_rows(), first_row: None };
         let now = options.clock.now_micros;
         whole::load(&rows, target, options.rules(), now, builder, &mut progress)?;
     }

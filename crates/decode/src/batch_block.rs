@@ -8,14 +8,14 @@ use crate::error::BlockError;
 use crate::nested::Tree;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use std::sync::Arc;
-use tributary_types::{ColumnDef, DataType, TableSchema};
+use tributary_types::{ColumnDef, TableSchema};
 
 /// The batch's rows as one block. Columns are taken by position and must have exactly the
 /// schema's Arrow types; names do not matter.
 ///
 /// # Errors
-/// [`BlockError`] if a column's count or type differs, a NOT NULL column has a NULL, or the rows
-/// are more than one block can hold.
+/// [`BlockError`] if a column's count or type differs, a NOT NULL column has a NULL, or the rows or their
+/// texts are more than one block can hold.
 pub fn batch_to_block(batch: &RecordBatch, schema: &Arc<TableSchema>) -> Result<Block, BlockError> {
     if batch.num_columns() != schema.columns.len() {
         return Err(BlockError::ColumnCount { found: batch.num_columns(), expected: schema.columns.len() });
@@ -29,13 +29,13 @@ pub fn batch_to_block(batch: &RecordBatch, schema: &Arc<TableSchema>) -> Result<
         match Kind::of(column.data_type) {
             Kind::Bits => push_bits(&mut builder, index, array),
             Kind::Text => push_texts(&mut builder, index, array),
-            Kind::Bytes => push_nested(&mut builder, index, column.data_type, array),
+            Kind::Bytes => push_nested(&mut builder, index, column, array)?,
             Kind::Raw => push_raw(&mut builder, index, array),
             _ => push_fixed(&mut builder, index, array),
         }
     }
     builder.set_rows(batch.num_rows());
-    Ok(builder.finish())
+    builder.finish()
 }
 
 fn check(array: &ArrayRef, column: &ColumnDef) -> Result<(), BlockError> {
@@ -96,8 +96,13 @@ fn push_raw(builder: &mut BlockBuilder, index: usize, array: &ArrayRef) {
     }
 }
 
-fn push_nested(builder: &mut BlockBuilder, index: usize, data_type: DataType, array: &ArrayRef) {
-    let mut tree = Tree::new(data_type);
+fn push_nested(
+    builder: &mut BlockBuilder,
+    index: usize,
+    of: &ColumnDef,
+    array: &ArrayRef,
+) -> Result<(), BlockError> {
+    let mut tree = Tree::new(of.data_type);
     let column = builder.column_mut(index);
     for row in 0..array.len() {
         if array.is_null(row) {
@@ -107,7 +112,14 @@ fn push_nested(builder: &mut BlockBuilder, index: usize, data_type: DataType, ar
         tree.truncate(0);
         tree.extend(array, row..row + 1);
         column.push_written(|out| tree.write(out));
+        // Before the places of values are more than their 32 bits hold.
+        let text_bytes = column.data().len();
+        if text_bytes > BLOCK_TEXT_BYTES_MAX {
+            let limit = BLOCK_TEXT_BYTES_MAX;
+            return Err(BlockError::TooMuchText { column: of.name.clone(), text_bytes, limit });
+        }
     }
+    Ok(())
 }
 
 fn push_fixed(builder: &mut BlockBuilder, index: usize, array: &ArrayRef) {

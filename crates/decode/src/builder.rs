@@ -88,7 +88,8 @@ impl BlockBuilder {
         self.columns.iter().map(ColumnBuffer::capacity_bytes).sum()
     }
 
-    /// The bytes of the values of all rows.
+    /// The bytes of the values of all rows, and of the row under construction.
+    #[inline]
     pub(crate) fn stored_bytes(&self) -> usize {
         self.columns.iter().map(|column| column.data.len()).sum()
     }
@@ -193,18 +194,34 @@ impl BlockBuilder {
 
     /// Writes the finished rows out as a block and starts a new one.
     ///
-    /// # Panics
-    /// If rows or text exceed what a block can hold (2^24 rows, 2 GB of text in a column):
-    /// callers finish a block long before, see [`crate::BLOCK_ROWS_TARGET`].
-    pub fn finish(&mut self) -> Block {
-        assert!(self.rows <= BLOCK_ROWS_MAX, "{} rows in one block", self.rows);
-        let fits =
-            |column: &ColumnBuffer| column.data.len() <= BLOCK_TEXT_BYTES_MAX || !column.kind.is_variable();
-        assert!(self.columns.iter().all(fits), "more than 2 GB of text in one block");
+    /// # Errors
+    /// [`BlockError::TooManyRows`] or [`BlockError::TooMuchText`] if they exceed what a block can hold (2^24 rows, 2 GB of text
+    /// in a column), and the builder has no rows then: callers finish a block long before, see [`crate::BLOCK_ROWS_TARGET`].
+    pub fn finish(&mut self) -> Result<Block, BlockError> {
+        if let Err(error) = self.check_size() {
+            self.clear();
+            return Err(error);
+        }
         let bytes = if self.rows < ALIGNED_ROWS_MIN { self.write_packed() } else { self.write_aligned() };
         self.rows = 0;
         self.columns.iter_mut().for_each(ColumnBuffer::recycle);
-        Block::from_trusted_bytes(Bytes::from(bytes)).expect("the builder writes a well-formed header")
+        Ok(Block::from_trusted_bytes(Bytes::from(bytes)).expect("the builder writes a well-formed header"))
+    }
+
+    fn check_size(&self) -> Result<(), BlockError> {
+        if self.rows > BLOCK_ROWS_MAX {
+            return Err(BlockError::TooManyRows { rows: self.rows, limit: BLOCK_ROWS_MAX });
+        }
+        let is_long =
+            |column: &ColumnBuffer| column.kind.is_variable() && column.data.len() > BLOCK_TEXT_BYTES_MAX;
+        match self.columns.iter().position(is_long) {
+            None => Ok(()),
+            Some(index) => Err(BlockError::TooMuchText {
+                column: self.schema.columns[index].name.clone(),
+                text_bytes: self.columns[index].data.len(),
+                limit: BLOCK_TEXT_BYTES_MAX,
+            }),
+        }
     }
 
     fn write_packed(&self) -> Vec<u8> {
@@ -539,11 +556,11 @@ mod tests {
             builder.finish_row();
         }
         assert!(builder.capacity_bytes() >= 2 * rows * size_of::<u32>());
-        assert_eq!(builder.finish().row_count(), rows);
+        assert_eq!(builder.finish().unwrap().row_count(), rows);
         assert_eq!(builder.capacity_bytes(), 0);
         builder.push_text(0, "small");
         builder.finish_row();
-        builder.finish();
+        builder.finish().unwrap();
         assert!((5..1000).contains(&builder.capacity_bytes()), "a small load's buffers are kept");
     }
 }

@@ -5,14 +5,15 @@
 //! through the cells that all loads have, row by row, so that it is judged and worded as theirs.
 //!
 //! Invariant: a body never holds more decoded rows than one batch, and the blocks that were not taken yet. What a file
-//! says of its own sizes is checked before anything is allocated for it, and a library that panics on a damaged
-//! file makes an error of the load.
+//! says of its own sizes is checked and charged before anything is allocated for it ([`memory`]), and a library that panics on a
+//! damaged file makes an error of the load.
 //!
 //! Not its business: compression of the body, expressions, where a body is gathered ([`crate::LoadHost`]).
 
 mod fields;
 mod ipc;
 mod mapping;
+mod memory;
 mod orc;
 mod parquet;
 mod source;
@@ -24,7 +25,8 @@ use crate::block::Block;
 use crate::body::BodyDecoder;
 use crate::builder::BlockBuilder;
 use crate::host::LoadHost;
-use crate::loader::{BLOCK_ROWS_TARGET, LoadRules, Progress};
+use crate::loader::{LoadRules, Progress};
+use crate::pieces::Pieces;
 use crate::reject::{Counts, Reject};
 use crate::target::{Target, Wording};
 use crate::whole::{self, Rows};
@@ -70,42 +72,27 @@ pub struct ColumnarDecoder {
     progress: Progress,
 }
 
-/// A batch, which is taken piece by piece, and about how many bytes a row of it takes.
+/// A batch, which is taken piece by piece.
 #[derive(Default)]
-struct Pending(Option<(RecordBatch, usize)>);
-
-/// Rows of a batch.
-struct Piece {
-    batch: RecordBatch,
-    bytes: usize,
-}
+struct Pending(Option<Pieces>);
 
 impl Pending {
-    /// At most [`BLOCK_ROWS_TARGET`] rows; `None` if nothing is left.
-    fn take(&mut self) -> Option<Piece> {
-        let (mut batch, row_bytes) = self.0.take()?;
-        let rows = batch.num_rows();
-        if rows > BLOCK_ROWS_TARGET {
-            self.0 = Some((batch.slice(BLOCK_ROWS_TARGET, rows - BLOCK_ROWS_TARGET), row_bytes));
-            batch = batch.slice(0, BLOCK_ROWS_TARGET);
-        }
-        let bytes = row_bytes * batch.num_rows();
-        Some(Piece { batch, bytes })
-    }
-
     /// The next piece of this batch or of the next one that has rows; `None` if the body has no more yet.
     fn next(
         &mut self,
         mut more: impl FnMut() -> Result<Option<RecordBatch>, SqlError>,
-    ) -> Result<Option<Piece>, SqlError> {
-        while self.0.is_none() {
-            let Some(batch) = more()? else { return Ok(None) };
-            if batch.num_rows() > 0 {
-                let row_bytes = batch.get_array_memory_size() / batch.num_rows();
-                self.0 = Some((batch, row_bytes));
+    ) -> Result<Option<RecordBatch>, SqlError> {
+        loop {
+            if let Some(pieces) = &mut self.0 {
+                if let Some(piece) = pieces.next()? {
+                    return Ok(Some(piece));
+                }
+                // Before the next one is there.
+                self.0 = None;
             }
+            let Some(batch) = more()? else { return Ok(None) };
+            self.0 = Some(Pieces::new(batch));
         }
-        Ok(self.take())
     }
 }
 
@@ -143,15 +130,17 @@ impl ColumnarDecoder {
         }
         let (source, host) = (&mut self.source, &*self.host);
         let piece = self.pending.next(|| source.next())?;
-        let (Some(Piece { batch, bytes }), Some(mapping)) = (piece, &self.mapping) else { return Ok(false) };
-        let batch = zone::localized(&batch, host)?;
+        let (Some(batch), Some(mapping)) = (piece, &self.mapping) else { return Ok(false) };
         let first = self.row;
         self.row += batch.num_rows() as u64;
-        let rows =
-            Rows { fields: &mapping.fields(&batch), count: batch.num_rows(), bytes, first_row: Some(first) };
         let rules = self.rules.worded(Wording::File);
         let now = self.rules.clock.now_micros;
-        whole::load(&rows, &self.target, rules, now, &mut self.builder, &mut self.progress)?;
+        guarded("file's", || {
+            let batch = zone::localized(&batch, host)?;
+            let rows =
+                Rows { fields: &mapping.fields(&batch), count: batch.num_rows(), first_row: Some(first) };
+            whole::load(&rows, &self.target, rules, now, &mut self.builder, &mut self.progress)
+        })?;
         Ok(true)
     }
 }

@@ -12,6 +12,7 @@ use crate::block::Block;
 use crate::builder::BlockBuilder;
 use crate::columns::blocks_to_batches;
 use crate::loader::{Decoded, Progress};
+use crate::pieces::Pieces;
 use crate::recast::gathered;
 use crate::reject::{REJECTS_KEPT_MAX, Reject};
 use crate::target::{Strictness, Target, TargetColumn};
@@ -92,14 +93,16 @@ impl Completion<'_> {
             let counts = &mut self.progress.decoded.counts;
             counts.total += batch.num_rows() as u64;
             counts.loaded += batch.num_rows() as u64;
-            self.progress.decoded.blocks.push(batch_to_block(&batch, schema)?);
+            let mut pieces = Pieces::new(batch);
+            while let Some(piece) = pieces.next()? {
+                self.progress.decoded.blocks.push(batch_to_block(&piece, schema)?);
+            }
             return Ok(());
         }
         // Rows without a partition are rejected one by one.
         let fields: Vec<Field> =
             batch.columns().iter().map(|array| Field::Array(Arc::clone(array))).collect();
-        let bytes = batch.get_array_memory_size();
-        let rows = Rows { fields: &fields, count: batch.num_rows(), bytes, first_row: None };
+        let rows = Rows { fields: &fields, count: batch.num_rows(), first_row: None };
         let mut builder = BlockBuilder::new(schema);
         whole::load(&rows, self.target, self.rules, self.now_micros, &mut builder, &mut self.progress)
     }

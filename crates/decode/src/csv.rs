@@ -288,7 +288,7 @@ impl RowSink for BlockSink<'_> {
                 None => self.loader.put(index, Cell::Null),
             }
         }
-        self.loader.end_row(row.line().len(), || row.dump(self.format));
+        self.loader.end_row(|| row.dump(self.format));
     }
 
     fn bad_encoding(&mut self) {

@@ -14,6 +14,26 @@ pub trait LoadHost: Send + Sync {
 
     /// The same for the zone of this name; `None` if there is none.
     fn zone_offset_seconds(&self, zone: &str, unix_micros: i64) -> Option<i32>;
+
+    /// An account for what a decoder takes beside the body itself, with nothing on it.
+    fn memory(&self) -> Box<dyn MemoryAccount>;
+}
+
+/// A share of the memory that loads may take. It is given back when the account is dropped.
+pub trait MemoryAccount: Send + Sync {
+    /// Makes the share this large. Whether there is so much memory; a smaller share is always granted, and one that is not
+    /// granted stays as it was.
+    fn resize(&self, bytes: usize) -> bool;
+}
+
+/// Grants all that is asked for.
+#[derive(Clone, Copy, Debug)]
+struct Unlimited;
+
+impl MemoryAccount for Unlimited {
+    fn resize(&self, _bytes: usize) -> bool {
+        true
+    }
 }
 
 /// A body that is gathered.
@@ -71,6 +91,10 @@ impl LoadHost for PlainHost {
             "Test/Half_Days" => Some(if is_late { 7200 } else { 3600 }),
             _ => None,
         }
+    }
+
+    fn memory(&self) -> Box<dyn MemoryAccount> {
+        Box::new(Unlimited)
     }
 }
 

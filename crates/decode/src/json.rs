@@ -302,7 +302,7 @@ impl RowSink for BlockSink<'_> {
         if let Some(given) = &mut self.given {
             given.put(&mut self.loader);
         }
-        self.loader.end_row(source.len(), || crate::reject::shown(source));
+        self.loader.end_row(|| crate::reject::shown(source));
     }
 
     fn undo_row(&mut self) {

@@ -15,8 +15,10 @@ use tributary_types::{HiddenColumn, SqlError};
 
 /// A block is finished at this many rows …
 pub const BLOCK_ROWS_TARGET: usize = 8192;
-/// … or when about this many bytes of the load went into it.
+/// … or when its values take this many bytes.
 pub const BLOCK_BYTES_TARGET: usize = 4 * 1024 * 1024;
+/// The most bytes that the values of a row may take, far below what a block can hold.
+const ROW_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// The time and zone of a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,8 +104,6 @@ pub(crate) struct Loader<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) decoded: Decoded,
-    /// Bytes of the load that went into the builder since the last block.
-    source_bytes: usize,
     fault: Option<RowFault>,
 }
 
@@ -240,9 +240,9 @@ impl<'a> Loader<'a> {
         self.progress.fault = Some(RowFault { reason, is_conversion });
     }
 
-    /// Ends a row that took `source_bytes` of the load. `source_line` gives the row as it came.
+    /// Ends a row. `source_line` gives the row as it came.
     #[inline]
-    pub(crate) fn end_row(&mut self, source_bytes: usize, source_line: impl FnOnce() -> String) {
+    pub(crate) fn end_row(&mut self, source_line: impl FnOnce() -> String) {
         self.progress.decoded.counts.total += 1;
         if let Some(fault) = self.progress.fault.take() {
             return self.drop_row(fault, source_line);
@@ -255,11 +255,25 @@ impl<'a> Loader<'a> {
         {
             return self.drop_homeless_row(source_line);
         }
+        let stored_bytes = self.builder.stored_bytes();
+        if stored_bytes > ROW_BYTES_MAX {
+            return self.drop_long_row(stored_bytes, source_line);
+        }
         self.builder.finish_row();
         self.progress.decoded.counts.loaded += 1;
-        self.progress.source_bytes += source_bytes;
-        if self.builder.row_count() >= BLOCK_ROWS_TARGET || self.progress.source_bytes >= BLOCK_BYTES_TARGET {
+        if self.builder.row_count() >= BLOCK_ROWS_TARGET || stored_bytes >= BLOCK_BYTES_TARGET {
             self.end_block();
+        }
+    }
+
+    /// Drops a row that a block has no space for; all before it have less than [`BLOCK_BYTES_TARGET`].
+    #[cold]
+    fn drop_long_row(&mut self, bytes: usize, source_line: impl FnOnce() -> String) {
+        self.fail_with_row(|_, _| {
+            format!("the values of the row take {bytes} bytes, the limit is {ROW_BYTES_MAX}; shorten them")
+        });
+        if let Some(fault) = self.progress.fault.take() {
+            self.drop_row(fault, source_line);
         }
     }
 
@@ -288,9 +302,9 @@ impl<'a> Loader<'a> {
     /// Makes a block of the rows so far.
     pub(crate) fn end_block(&mut self) {
         if self.builder.row_count() > 0 {
-            self.progress.decoded.blocks.push(self.builder.finish());
+            let block = self.builder.finish().expect("a row that makes it too large was dropped");
+            self.progress.decoded.blocks.push(block);
         }
-        self.progress.source_bytes = 0;
     }
 
     /// Drops everything: the load is not for this crate or is refused as a whole.

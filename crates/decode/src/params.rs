@@ -190,12 +190,11 @@ impl PreparedValues {
     fn put_rows(&self, params: &BoundParams<'_>, loader: &mut Loader<'_>) -> Result<(), SqlError> {
         let mut reader = Reader::new(params);
         for row in &self.rows {
-            let start = reader.at();
             match row {
                 Row::Cells(cells) => put_row(cells, &mut reader, loader)?,
                 Row::Defaults => put_default_row(loader)?,
             }
-            loader.end_row(reader.at() - start, String::new);
+            loader.end_row(String::new);
         }
         // A driver may send bytes after the last value (mysql2 sends one per NULL); MySQL reads past them.
         Ok(())

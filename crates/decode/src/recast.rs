@@ -111,7 +111,8 @@ pub(crate) fn gathered<E>(
         let is_full =
             builder.row_count() >= BLOCK_ROWS_TARGET || builder.stored_bytes() >= BLOCK_BYTES_TARGET;
         if is_full || row + 1 == rows {
-            arrays.push(column_of(&schema, &builder.finish()));
+            let block = builder.finish().expect("it ends with a row at the target");
+            arrays.push(column_of(&schema, &block));
         }
     }
     let arrays: Vec<_> = arrays.iter().map(AsRef::as_ref).collect();

@@ -84,11 +84,10 @@ fn scan_rows(sql: &[u8], loader: &mut Loader<'_>) -> Result<Option<()>, SqlError
         return Ok(None);
     }
     for row in 1.. {
-        let start = scanner.at();
         if scan_row(&mut scanner, loader, &mut scratch, row)?.is_none() {
             return Ok(None);
         }
-        loader.end_row(scanner.at() - start, String::new);
+        loader.end_row(String::new);
         match scanner.another_row() {
             Some(true) => {}
             Some(false) => break,

@@ -7,6 +7,7 @@
 //! Not its business: which array is which field.
 
 mod arrays;
+mod texts;
 
 use crate::adapt::constant;
 use crate::any::ArrayCells;
@@ -35,8 +36,6 @@ pub(crate) enum Field {
 pub(crate) struct Rows<'a> {
     pub(crate) fields: &'a [Field],
     pub(crate) count: usize,
-    /// About the memory that they take.
-    pub(crate) bytes: usize,
     /// The number of the first row in the load's body, from 0, if there is one.
     pub(crate) first_row: Option<u64>,
 }
@@ -114,7 +113,6 @@ fn row_by_row(
         cells.map(Some).map_err(|error| unreadable(number, target, &error))
     };
     let columns = rows.fields.iter().enumerate().map(cells).collect::<Result<Vec<_>, _>>()?;
-    let row_bytes = rows.bytes / rows.count.max(1);
     let mut loader = Loader::new(target, builder, rules, now_micros, progress);
     for row in 0..rows.count {
         for (number, (field, column)) in rows.fields.iter().zip(&columns).enumerate() {
@@ -126,7 +124,7 @@ fn row_by_row(
                 _ => {}
             }
         }
-        loader.end_row(row_bytes, || match rows.first_row {
+        loader.end_row(|| match rows.first_row {
             Some(first) => row_text(first + row as u64 + 1, row, &columns),
             None => String::new(),
         });

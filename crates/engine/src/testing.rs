@@ -86,7 +86,7 @@ pub(crate) fn block(schema: &Arc<TableSchema>, bytes: usize) -> Block {
         builder.push_text(1, &text);
         builder.finish_row();
     }
-    builder.finish()
+    builder.finish().expect("few rows")
 }
 
 /// Waits until `condition` holds.

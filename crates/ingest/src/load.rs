@@ -106,7 +106,7 @@ mod tests {
         let mut builder = tributary_decode::BlockBuilder::new(&schema);
         builder.push_i32(0, 1);
         builder.finish_row();
-        let load = LoadRows::of_blocks(Arc::clone(&schema), vec![builder.finish()]);
+        let load = LoadRows::of_blocks(Arc::clone(&schema), vec![builder.finish().unwrap()]);
         assert!(load.bytes < 20);
         assert_eq!(load.memory_bytes(), load.bytes + LOAD_OVERHEAD_BYTES);
         assert_eq!(LoadRows::of_files(schema, UnpublishedFiles::default()).memory_bytes(), 0);

@@ -358,6 +358,22 @@ impl InFlight {
         }
         self.bytes = bytes;
     }
+
+    /// [`InFlight::set`], unless loads on their way in would hold more than the whole budget: then nothing changes. Whether
+    /// it was set.
+    pub fn try_set(&mut self, bytes: u64) -> bool {
+        let more = bytes.saturating_sub(self.bytes);
+        let (limit, own) = (self.budget.limit, self.bytes);
+        // One alone may have what it needs.
+        let grown =
+            |held: u64| (more == 0 || held <= own || held.saturating_add(more) <= limit).then(|| held + more);
+        if self.budget.in_flight.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).is_err() {
+            return false;
+        }
+        self.bytes += more;
+        self.set(bytes);
+        true
+    }
 }
 
 impl Drop for InFlight {
@@ -396,6 +412,19 @@ mod tests {
         assert!(budget.is_crowded());
         one.set(1);
         assert_eq!(budget.in_flight(), 7);
+        drop((one, other));
+        assert_eq!(budget.in_flight(), 0);
+    }
+
+    #[test]
+    fn what_a_body_claims_is_refused_above_the_budget_unless_it_is_alone() {
+        let budget = Arc::new(MemoryBudget::new(100));
+        let (mut one, mut other) = (InFlight::new(&budget), InFlight::new(&budget));
+        assert!(one.try_set(150));
+        assert!(!other.try_set(1));
+        assert!(one.try_set(60) && other.try_set(40) && !other.try_set(41));
+        assert_eq!(budget.in_flight(), 100);
+        assert!(other.try_set(10) && one.try_set(90) && !one.try_set(91));
         drop((one, other));
         assert_eq!(budget.in_flight(), 0);
     }

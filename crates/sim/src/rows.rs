@@ -84,7 +84,7 @@ pub fn block_of(schema: &Arc<TableSchema>, is_unique: bool, load: LoadId, rows: 
         }
         builder.finish_row();
     }
-    builder.finish()
+    builder.finish().expect("few rows")
 }
 
 fn push(builder: &mut BlockBuilder, index: usize, text: Option<String>) {

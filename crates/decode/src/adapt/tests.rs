@@ -18,7 +18,7 @@ fn old() -> (Arc<TableSchema>, RecordBatch) {
         }
         builder.finish_row();
     }
-    let block = builder.finish();
+    let block = builder.finish().unwrap();
     let batch = blocks_to_batches(&schema, &[block]).unwrap().remove(0);
     (schema, batch)
 }

@@ -2,10 +2,11 @@
 
 use crate::cell::Cell;
 use crate::nested::NestedCells;
+use crate::pieces::run_places;
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array,
-    Float64Array, Int64Array, LargeStringArray, StringArray, StringViewArray, TimestampMicrosecondArray,
-    UInt64Array,
+    Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array,
+    FixedSizeBinaryArray, Float32Array, Float64Array, Int64Array, LargeBinaryArray, LargeStringArray,
+    StringArray, StringViewArray, TimestampMicrosecondArray, UInt64Array,
 };
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, TimeUnit};
@@ -27,11 +28,16 @@ pub(crate) enum ArrayCells {
     LargeText(LargeStringArray),
     TextView(StringViewArray),
     Binary(BinaryArray),
+    LargeBinary(LargeBinaryArray),
+    BinaryView(BinaryViewArray),
+    FixedBinary(FixedSizeBinaryArray),
+    /// Texts or bytes that rows share, which may be long: the one that each row has, if it has one.
+    Shared(Vec<Option<usize>>, Box<Self>),
     Nested(Box<NestedCells>),
 }
 
 impl ArrayCells {
-    /// Wraps an array; casts it first (losing nothing) if its type has no cell.
+    /// Wraps an array; casts it first (losing nothing) if its type has no cell. Texts and bytes are not copied.
     pub(crate) fn new(array: &ArrayRef, utc_offset_seconds: i32) -> Result<Self, ArrowError> {
         let through = |to: DataType| Self::new(&cast(array, &to)?, utc_offset_seconds);
         Ok(match array.data_type() {
@@ -51,15 +57,31 @@ impl ArrayCells {
             DataType::LargeUtf8 => Self::LargeText(array.as_string().clone()),
             DataType::Utf8View => Self::TextView(array.as_string_view().clone()),
             DataType::Binary => Self::Binary(array.as_binary().clone()),
-            DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-                through(DataType::Binary)?
-            }
+            DataType::LargeBinary => Self::LargeBinary(array.as_binary().clone()),
+            DataType::BinaryView => Self::BinaryView(array.as_binary_view().clone()),
+            DataType::FixedSizeBinary(_) => Self::FixedBinary(array.as_fixed_size_binary().clone()),
             DataType::Int8 | DataType::Int16 | DataType::Int32 => through(DataType::Int64)?,
             DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => through(DataType::Int64)?,
             DataType::Float16 => through(DataType::Float32)?,
             DataType::Date64 => through(DataType::Timestamp(TimeUnit::Microsecond, None))?,
             DataType::Timestamp(_, zone) => {
                 through(DataType::Timestamp(TimeUnit::Microsecond, zone.clone()))?
+            }
+            DataType::Dictionary(_, values) if is_bytes(values) => {
+                let dictionary = array.as_any_dictionary();
+                let keys = dictionary.keys();
+                let places = match dictionary.values().len() {
+                    0 => vec![0; keys.len()],
+                    _ => dictionary.normalized_keys(),
+                };
+                let places = places.into_iter().enumerate();
+                let places = places.map(|(row, place)| keys.is_valid(row).then_some(place)).collect();
+                Self::Shared(places, Box::new(Self::new(dictionary.values(), utc_offset_seconds)?))
+            }
+            DataType::RunEndEncoded(_, values) if is_bytes(values.data_type()) => {
+                let (values, places) = run_places(array)?;
+                let places = places.into_iter().map(Some).collect();
+                Self::Shared(places, Box::new(Self::new(&values, utc_offset_seconds)?))
             }
             DataType::Dictionary(_, values) => through(values.as_ref().clone())?,
             DataType::RunEndEncoded(_, values) => through(values.data_type().clone())?,
@@ -90,6 +112,10 @@ impl ArrayCells {
             Self::LargeText(array) => Cell::Text(array.value(row).as_bytes()),
             Self::TextView(array) => Cell::Text(array.value(row).as_bytes()),
             Self::Binary(array) => Cell::Hex(array.value(row)),
+            Self::LargeBinary(array) => Cell::Hex(array.value(row)),
+            Self::BinaryView(array) => Cell::Hex(array.value(row)),
+            Self::FixedBinary(array) => Cell::Hex(array.value(row)),
+            Self::Shared(places, values) => places[row].map_or(Cell::Null, |place| values.cell(place)),
             Self::Nested(cells) => Cell::Nested(cells, row),
         }
     }
@@ -110,9 +136,27 @@ impl ArrayCells {
             Self::LargeText(array) => array.is_null(row),
             Self::TextView(array) => array.is_null(row),
             Self::Binary(array) => array.is_null(row),
+            Self::LargeBinary(array) => array.is_null(row),
+            Self::BinaryView(array) => array.is_null(row),
+            Self::FixedBinary(array) => array.is_null(row),
+            Self::Shared(places, _) => places[row].is_none(),
             Self::Nested(cells) => cells.is_null(row),
         }
     }
+}
+
+/// Whether values are texts or bytes.
+fn is_bytes(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Utf8
+            | DataType::LargeUtf8
+            | DataType::Utf8View
+            | DataType::Binary
+            | DataType::LargeBinary
+            | DataType::BinaryView
+            | DataType::FixedSizeBinary(_)
+    )
 }
 
 /// A cast that fails rather than give NULL.

@@ -73,7 +73,7 @@ fn one_row_of_sixteen_columns_costs_its_data_and_two_bytes_per_column_at_most() 
         if index % 2 == 0 { builder.push_i64(index, 1) } else { builder.push_text(index, "ten bytes!") }
     }
     builder.finish_row();
-    let block = builder.finish();
+    let block = builder.finish().unwrap();
     assert!(block.len_bytes() <= 8 * (8 + 10) + 16 * 2, "{} bytes", block.len_bytes());
 }
 
@@ -117,7 +117,7 @@ fn text_that_is_not_utf8_is_refused() {
             builder.push_text(0, "é");
             builder.finish_row();
         }
-        let mut bytes = builder.finish().bytes().to_vec();
+        let mut bytes = builder.finish().unwrap().bytes().to_vec();
         let last = bytes.len() - 1;
         bytes[last] = b'x';
         let error = Block::from_bytes(Bytes::from(bytes)).unwrap_err();

@@ -7,7 +7,7 @@ fn converted(data_type: DataType, cell: Cell<'_>) -> Result<String, Fault> {
     let mut builder = BlockBuilder::new(&schema);
     push_cell(builder.column_mut(0), data_type, cell, true, 0)?;
     builder.finish_row();
-    Ok(rows(&schema, &[builder.finish()])[0][0].clone())
+    Ok(rows(&schema, &[builder.finish().unwrap()])[0][0].clone())
 }
 
 const VARCHAR: DataType = DataType::Varchar { bytes: 40 };

@@ -2,7 +2,7 @@
 
 use super::mapping::{ascending, is_nested, named, place};
 use super::source::Source;
-use super::{ColumnarFormat, Pending, Piece, damaged, zone};
+use super::{ColumnarFormat, Pending, damaged, guarded, zone};
 use crate::body::{FieldDecoder, FieldNames};
 use crate::host::LoadHost;
 use crate::reject::{Counts, Reject};
@@ -69,8 +69,8 @@ impl ColumnarFields {
         }
         let source = &mut self.source;
         let piece = self.pending.next(|| source.next())?;
-        let (Some(Piece { batch, .. }), Some(output)) = (piece, &self.output) else { return Ok(false) };
-        let batch = output.batch(&batch, &*self.host)?;
+        let (Some(batch), Some(output)) = (piece, &self.output) else { return Ok(false) };
+        let batch = guarded("file's", || output.batch(&batch, &*self.host))?;
         self.counts.total += batch.num_rows() as u64;
         self.counts.loaded += batch.num_rows() as u64;
         self.batches.push(batch);

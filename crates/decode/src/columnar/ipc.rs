@@ -2,14 +2,20 @@
 //!
 //! Messages are gathered and decoded one by one, while the body arrives. What a message claims is checked before:
 //! the library allocates what a buffer says that it unpacks to.
+//!
+//! Invariant: one batch is decoded at a time. It and the dictionaries of the stream are charged to the body's memory when their
+//! message is admitted.
 
+use super::memory::{BodyMemory, Charge};
 use super::{damaged, guarded};
+use crate::host::LoadHost;
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use arrow::datatypes::SchemaRef;
 use arrow::ipc::reader::StreamDecoder;
-use arrow::ipc::{self, MessageHeader, root_as_message};
-use std::collections::VecDeque;
+use arrow::ipc::{self, root_as_message};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use tributary_types::SqlError;
 
 const NAME: &str = "arrow";
@@ -27,15 +33,20 @@ const MESSAGE_BYTES_MAX: usize = 256 * 1024 * 1024;
 const BATCH_ROWS_MAX: i64 = 1 << 26;
 
 /// The messages of a body.
-#[derive(Default)]
 pub(super) struct IpcSource {
+    memory: Arc<BodyMemory>,
     state: State,
-    /// A message that is not complete.
+    /// What was not decoded yet, from `start` on.
     carry: Vec<u8>,
+    start: usize,
     decoder: StreamDecoder,
+    /// What the dictionaries of the stream take, by their ids.
+    dictionaries: HashMap<i64, Charge>,
     schema: Option<SchemaRef>,
     chosen: Option<Vec<usize>>,
     batches: VecDeque<RecordBatch>,
+    /// The body has no more bytes.
+    is_complete: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,43 +66,105 @@ enum State {
 enum Next {
     /// Not all of it is there.
     Incomplete,
-    /// It has so many bytes.
-    Message(usize),
-    /// The end of a stream, which takes so many bytes.
+    /// It has this many bytes.
+    Message(usize, Claim),
+    /// The end of a stream, which takes this many bytes.
     End(usize),
 }
 
+/// What a message takes when it is decoded, in bytes.
+#[derive(Clone, Copy, Debug)]
+enum Claim {
+    Nothing,
+    Batch(usize),
+    Dictionary { id: i64, bytes: usize, is_delta: bool },
+}
+
 impl IpcSource {
+    pub(super) fn new(host: &dyn LoadHost) -> Self {
+        Self {
+            memory: BodyMemory::new(host),
+            state: State::default(),
+            carry: Vec::new(),
+            start: 0,
+            decoder: StreamDecoder::new(),
+            dictionaries: HashMap::new(),
+            schema: None,
+            chosen: None,
+            batches: VecDeque::new(),
+            is_complete: false,
+        }
+    }
+
     pub(super) fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError> {
         if self.state == State::Closed {
             return Ok(());
         }
+        self.carry.drain(..std::mem::take(&mut self.start));
         self.carry.extend_from_slice(chunk);
+        self.fill()
+    }
+
+    /// Decodes messages until there is a batch, or no whole message any more.
+    fn fill(&mut self) -> Result<(), SqlError> {
         if self.state == State::Start {
             self.begin();
         }
         if self.state == State::Padding {
             self.skip_padding();
         }
-        loop {
+        while self.batches.is_empty() {
             let State::Messages { is_file } = self.state else { return Ok(()) };
-            match next(&self.carry)? {
+            match next(&self.carry[self.start..])? {
                 Next::Incomplete => return Ok(()),
                 Next::End(length) => {
-                    self.carry.drain(..length);
+                    self.start += length;
                     self.end_stream()?;
                     if is_file {
-                        self.carry = Vec::new();
+                        (self.carry, self.start) = (Vec::new(), 0);
                         self.state = State::Closed;
                     }
                 }
-                Next::Message(length) => {
-                    let rest = self.carry.split_off(length);
-                    let message = std::mem::replace(&mut self.carry, rest);
+                Next::Message(length, claim) => {
+                    self.admit(claim)?;
+                    let message = self.take(length);
                     self.decode(message)?;
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Charges what a message takes.
+    fn admit(&mut self, claim: Claim) -> Result<(), SqlError> {
+        let charged = match claim {
+            Claim::Nothing => Ok(()),
+            Claim::Batch(bytes) => {
+                self.memory.begin_batch();
+                self.memory.add_to_batch(bytes)
+            }
+            Claim::Dictionary { id, bytes, is_delta } => {
+                let charge = self.dictionaries.entry(id).or_insert_with(|| Charge::none(&self.memory));
+                if !is_delta {
+                    // The one before may go on in a batch that was decoded; that batch is charged as a whole.
+                    *charge = Charge::none(&self.memory);
+                }
+                charge.grow(bytes)
+            }
+        };
+        charged.map_err(|refused| damaged(NAME, refused))
+    }
+
+    /// Takes a message off the carry: copies the smaller part.
+    fn take(&mut self, length: usize) -> Vec<u8> {
+        let end = self.start + length;
+        if self.start == 0 && self.carry.len() - end < length {
+            let rest = self.carry.split_off(end);
+            return std::mem::replace(&mut self.carry, rest);
+        }
+        let message = self.carry[self.start..end].to_vec();
+        self.start = end;
+        message
     }
 
     /// Finds out what kind of body begins.
@@ -140,21 +213,32 @@ impl IpcSource {
     fn end_stream(&mut self) -> Result<(), SqlError> {
         self.decode(END.to_vec())?;
         self.decoder = StreamDecoder::new();
+        self.dictionaries.clear();
         Ok(())
     }
 
     pub(super) fn finish(&mut self) -> Result<(), SqlError> {
+        self.is_complete = true;
+        self.fill()?;
+        self.check_end()
+    }
+
+    /// Whether nothing is missing, as soon as all messages are decoded.
+    fn check_end(&mut self) -> Result<(), SqlError> {
+        if !self.is_complete || !self.batches.is_empty() {
+            return Ok(());
+        }
+        let left = self.carry.len() - self.start;
         match self.state {
-            State::Start if self.carry.is_empty() => Ok(()),
-            State::Messages { is_file: false } if self.carry.is_empty() => self.end_stream(),
+            State::Start if left == 0 => Ok(()),
+            State::Messages { is_file: false } if left == 0 => self.end_stream(),
             State::Closed => Ok(()),
             State::Start | State::Padding => {
                 Err(damaged(NAME, "it is neither an IPC stream nor an IPC file"))
             }
-            State::Messages { .. } => Err(damaged(
-                NAME,
-                format_args!("it ends within a message, {} bytes of which are there", self.carry.len()),
-            )),
+            State::Messages { .. } => {
+                Err(damaged(NAME, format_args!("it ends within a message, {left} bytes of which are there")))
+            }
         }
     }
 
@@ -167,12 +251,19 @@ impl IpcSource {
     }
 
     pub(super) fn next(&mut self) -> Result<Option<RecordBatch>, SqlError> {
+        if self.chosen.is_none() {
+            return Ok(None);
+        }
+        if self.batches.is_empty() {
+            self.fill()?;
+            self.check_end()?;
+        }
         let (Some(batch), Some(chosen)) = (self.batches.pop_front(), &self.chosen) else { return Ok(None) };
         batch.project(chosen).map(Some).map_err(|error| damaged(NAME, error))
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        self.carry.capacity() + self.batches.iter().map(RecordBatch::get_array_memory_size).sum::<usize>()
+        self.carry.capacity()
     }
 }
 
@@ -209,18 +300,25 @@ fn next(bytes: &[u8]) -> Result<Next, SqlError> {
     }
     let start = prefix + head;
     let Some(body) = bytes.get(start..start + body) else { return Ok(Next::Incomplete) };
-    check(&message, body)?;
-    Ok(Next::Message(start + body.len()))
+    let claim = claim(&message, head, body)?;
+    Ok(Next::Message(start + body.len(), claim))
 }
 
-/// Checks what a message claims.
-fn check(message: &ipc::Message<'_>, body: &[u8]) -> Result<(), SqlError> {
-    let batch = match message.header_type() {
-        MessageHeader::RecordBatch => message.header_as_record_batch(),
-        MessageHeader::DictionaryBatch => message.header_as_dictionary_batch().and_then(|batch| batch.data()),
-        _ => None,
-    };
-    let Some(batch) = batch else { return Ok(()) };
+/// What a message claims. `head` is the length of its description, of which arrays are made, too.
+fn claim(message: &ipc::Message<'_>, head: usize, body: &[u8]) -> Result<Claim, SqlError> {
+    if let Some(dictionary) = message.header_as_dictionary_batch() {
+        let bytes = dictionary.data().map_or(Ok(0), |data| batch_bytes(&data, body))?;
+        let (id, is_delta) = (dictionary.id(), dictionary.isDelta());
+        return Ok(Claim::Dictionary { id, bytes: bytes.saturating_add(head), is_delta });
+    }
+    match message.header_as_record_batch() {
+        Some(batch) => Ok(Claim::Batch(batch_bytes(&batch, body)?.saturating_add(head))),
+        None => Ok(Claim::Nothing),
+    }
+}
+
+/// What a batch takes: its bytes, and those that its buffers unpack to.
+fn batch_bytes(batch: &ipc::RecordBatch<'_>, body: &[u8]) -> Result<usize, SqlError> {
     let nodes = batch.nodes().into_iter().flatten().map(ipc::FieldNode::length);
     if let Some(rows) = nodes.chain([batch.length()]).find(|rows| !(0..=BATCH_ROWS_MAX).contains(rows)) {
         return Err(damaged(NAME, format_args!("a batch has {rows} rows, the limit is {BATCH_ROWS_MAX}")));
@@ -243,5 +341,5 @@ fn check(message: &ipc::Message<'_>, body: &[u8]) -> Result<(), SqlError> {
             format_args!("a batch unpacks to more than {MESSAGE_BYTES_MAX} bytes; write smaller batches"),
         ));
     }
-    Ok(())
+    Ok(body.len() + unpacked)
 }

@@ -3,8 +3,8 @@
 //! Times without a zone are what the writer's clock showed; those with one are instants. UNION, LZO and encrypted columns are
 //! not read.
 //!
-//! Invariant: memory is bounded whatever a file says ([`chunks::Room`]): every chunk by the file's block, and blocks,
-//! dictionaries and the rows of a batch together by a limit of their own ([ADR 33](../../../../docs/adr/0033-bodies-of-columns.md)).
+//! Invariant: memory is bounded whatever a file says ([`BodyMemory`]): every chunk by the file's block, and blocks,
+//! dictionaries and the rows of a batch together by the limit of a body ([ADR 33](../../../../docs/adr/0033-bodies-of-columns.md)).
 
 mod chunks;
 mod column;
@@ -13,12 +13,12 @@ mod runs;
 mod tail;
 mod text;
 
+use super::memory::{BodyMemory, MemoryRefused};
 use super::{damaged, gathered, guarded};
 use crate::host::{LoadHost, Spool, Spooled};
 use crate::loader::BLOCK_ROWS_TARGET;
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema, SchemaRef};
-use chunks::Room;
 use column::{Column, Opening};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -49,6 +49,12 @@ impl From<std::io::Error> for Damage {
     }
 }
 
+impl From<MemoryRefused> for Damage {
+    fn from(refused: MemoryRefused) -> Self {
+        Self::new(refused.to_string())
+    }
+}
+
 impl From<Damage> for SqlError {
     fn from(damage: Damage) -> Self {
         damaged(NAME, damage.text)
@@ -71,7 +77,7 @@ enum State {
 
 struct Opened {
     file: Arc<dyn Spooled>,
-    room: Arc<Room>,
+    memory: Arc<BodyMemory>,
     tail: Tail,
     schema: SchemaRef,
 }
@@ -103,10 +109,10 @@ impl OrcSource {
         if file.len_bytes() == 0 {
             return Ok(());
         }
-        let room = Arc::default();
-        let tail = Tail::read(&file, &room)?;
+        let memory = BodyMemory::new(&*self.host);
+        let tail = Tail::read(&file, &memory)?;
         let schema = Arc::new(Schema::new(tail.fields()?));
-        self.state = State::Known(Box::new(Opened { file, room, tail, schema }));
+        self.state = State::Known(Box::new(Opened { file, memory, tail, schema }));
         Ok(())
     }
 
@@ -139,11 +145,10 @@ impl OrcSource {
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        let of_file = |file: &Opened| file.file.held_bytes() + file.room.bytes();
         match &self.state {
             State::Gathering(spool) => spool.held_bytes(),
-            State::Known(file) => of_file(file),
-            State::Reading(reading) => of_file(&reading.file),
+            State::Known(file) => file.file.held_bytes(),
+            State::Reading(reading) => reading.file.file.held_bytes(),
             State::Empty => 0,
         }
     }
@@ -158,7 +163,7 @@ impl Reading {
         }
         let rows = self.rows_left.min(self.batch_rows);
         self.rows_left -= rows;
-        self.file.room.begin_batch();
+        self.file.memory.begin_batch();
         let arrays = self.columns.iter_mut().map(|column| column.read(rows as usize));
         let arrays = arrays.collect::<Outcome<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows as usize));
@@ -169,9 +174,9 @@ impl Reading {
     fn open(&mut self, stripe: Stripe, host: &Arc<dyn LoadHost>) -> Outcome<()> {
         // The last stripe's blocks are free before those of the next are taken.
         self.columns.clear();
-        let Opened { file, room, tail, .. } = &self.file;
-        let footer = stripe.footer(file, room, tail.packing)?;
-        let opening = Opening { tail, footer: &footer, file, room, host };
+        let Opened { file, memory, tail, .. } = &self.file;
+        let footer = stripe.footer(file, memory, tail.packing)?;
+        let opening = Opening { tail, footer: &footer, file, memory, host };
         let columns = self.chosen.iter().map(|&column| opening.column(tail.types[0].children[column]));
         self.columns = columns.collect::<Outcome<_>>()?;
         self.rows_left = stripe.rows;

@@ -20,9 +20,9 @@ pub(super) enum Source {
 impl Source {
     pub(super) fn new(format: ColumnarFormat, host: &Arc<dyn LoadHost>) -> Self {
         match format {
-            ColumnarFormat::Parquet => Self::Parquet(Box::new(ParquetSource::new(host.spool()))),
+            ColumnarFormat::Parquet => Self::Parquet(Box::new(ParquetSource::new(&**host))),
             ColumnarFormat::Orc => Self::Orc(OrcSource::new(host)),
-            ColumnarFormat::Arrow => Self::Ipc(Box::default()),
+            ColumnarFormat::Arrow => Self::Ipc(Box::new(IpcSource::new(&**host))),
         }
     }
 
@@ -86,7 +86,7 @@ impl Source {
         }
     }
 
-    /// What is held of the body.
+    /// What is held of the body itself; what is decoded of it is charged to its memory.
     pub(super) fn held_bytes(&self) -> usize {
         match self {
             Self::Parquet(source) => source.held_bytes(),

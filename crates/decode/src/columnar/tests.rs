@@ -2,7 +2,7 @@ use super::*;
 use crate::body::{FieldDecoder, FieldNames};
 use crate::format::{BodyFormat, LoadFormat};
 use crate::host::PlainHost;
-use crate::loader::LoadClock;
+use crate::loader::{BLOCK_ROWS_TARGET, LoadClock};
 use crate::testing::{column, lines, table};
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::basic::{Compression, ZstdLevel};

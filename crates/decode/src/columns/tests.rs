@@ -13,7 +13,7 @@ fn numbers(schema: &Arc<TableSchema>, range: std::ops::Range<i32>) -> Block {
         builder.push_text(1, &format!("n{number}"));
         builder.finish_row();
     }
-    builder.finish()
+    builder.finish().unwrap()
 }
 
 fn two_columns() -> Arc<TableSchema> {

@@ -14,7 +14,7 @@ fn converted_if(strict: bool, data_type: DataType, text: &str) -> Option<String>
     let mut builder = BlockBuilder::new(&schema);
     push_cell(builder.column_mut(0), data_type, Cell::Text(text.as_bytes()), strict, 8 * 3600).ok()?;
     builder.finish_row();
-    let block: Block = builder.finish();
+    let block: Block = builder.finish().unwrap();
     Some(rows(&schema, &[block])[0][0].clone())
 }
 

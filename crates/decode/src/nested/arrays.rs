@@ -12,9 +12,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// An array of nested values whose parts give cells.
+///
+/// The array may be a part of a larger one, whose lists share their items: the parts are those of its rows alone, and what
+/// offsets count begins at `first`.
 pub(crate) enum NestedCells {
-    List { of: ListArray, items: Box<ArrayCells> },
-    Map { of: MapArray, keys: Box<ArrayCells>, values: Box<ArrayCells> },
+    List { of: ListArray, first: usize, items: Box<ArrayCells> },
+    Map { of: MapArray, first: usize, keys: Box<ArrayCells>, values: Box<ArrayCells> },
     Struct { of: StructArray, fields: Vec<ArrayCells> },
 }
 
@@ -36,7 +39,8 @@ impl NestedCells {
         Ok(Some(match array.data_type() {
             DataType::List(_) => {
                 let of = array.as_list::<i32>().clone();
-                Self::List { items: boxed(of.values())?, of }
+                let all = parts(of.value_offsets());
+                Self::List { items: boxed(&of.values().slice(all.start, all.len()))?, first: all.start, of }
             }
             DataType::LargeList(item) | DataType::FixedSizeList(item, _) | DataType::ListView(item) => {
                 let list = arrow::compute::cast(array, &DataType::List(Arc::clone(item)))?;
@@ -44,7 +48,10 @@ impl NestedCells {
             }
             DataType::Map(..) => {
                 let of = array.as_map().clone();
-                Self::Map { keys: boxed(of.keys())?, values: boxed(of.values())?, of }
+                let all = parts(of.value_offsets());
+                let sliced = |array: &ArrayRef| boxed(&array.slice(all.start, all.len()));
+                let (keys, values) = (sliced(of.keys())?, sliced(of.values())?);
+                Self::Map { keys, values, first: all.start, of }
             }
             DataType::Struct(_) => {
                 let of = array.as_struct().clone();
@@ -66,17 +73,17 @@ impl NestedCells {
     /// The value as Doris prints it: `[1, null, "a"]`, `{"a":1, "b":2}`.
     pub(crate) fn show(&self, row: usize, out: &mut String) {
         match self {
-            Self::List { of, items } => {
+            Self::List { of, first, items } => {
                 out.push('[');
-                for (at, item) in range(of.value_offsets(), row).enumerate() {
+                for (at, item) in within(of.value_offsets(), row, *first).enumerate() {
                     comma(at, out);
                     show_part(&items.cell(item), out);
                 }
                 out.push(']');
             }
-            Self::Map { of, keys, values } => {
+            Self::Map { of, first, keys, values } => {
                 out.push('{');
-                for (at, entry) in range(of.value_offsets(), row).enumerate() {
+                for (at, entry) in within(of.value_offsets(), row, *first).enumerate() {
                     comma(at, out);
                     show_part(&keys.cell(entry), out);
                     out.push(':');
@@ -122,20 +129,31 @@ fn range(offsets: &[i32], row: usize) -> Range<usize> {
     offsets[row] as usize..offsets[row + 1] as usize
 }
 
+/// The parts of a row, counted from the first part of all rows.
+fn within(offsets: &[i32], row: usize, first: usize) -> Range<usize> {
+    let range = range(offsets, row);
+    range.start - first..range.end - first
+}
+
+/// The parts of all rows.
+fn parts(offsets: &[i32]) -> Range<usize> {
+    offsets[0] as usize..offsets[offsets.len() - 1] as usize
+}
+
 impl Tree {
     /// Pushes a value of Arrow's. The fields of a struct are found by name, or, if one is not there, taken in order.
     pub(super) fn push_cells(&mut self, cells: &NestedCells, row: usize, rules: Rules) -> Result<(), Fault> {
         match (self, cells) {
-            (Self::List { lists, items }, NestedCells::List { of, items: cells }) => {
-                let range = range(of.value_offsets(), row);
+            (Self::List { lists, items }, NestedCells::List { of, first, items: cells }) => {
+                let range = within(of.value_offsets(), row, *first);
                 lists.push(range.len());
                 for item in range {
                     items.push_part(cells.cell(item), rules)?;
                 }
                 Ok(())
             }
-            (tree @ Self::Map { .. }, NestedCells::Map { of, keys, values }) => {
-                let range = range(of.value_offsets(), row);
+            (tree @ Self::Map { .. }, NestedCells::Map { of, first, keys, values }) => {
+                let range = within(of.value_offsets(), row, *first);
                 tree.push_entries(
                     range.len(),
                     rules,

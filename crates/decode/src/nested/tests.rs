@@ -29,7 +29,7 @@ fn read(data_type: DataType, source: &str, strict: bool) -> Result<String, Fault
     let cell = Cell::Text(source.as_bytes());
     push_cell(builder.column_mut(0), data_type, cell, strict, 0)?;
     builder.finish_row();
-    let batches = blocks_to_batches(&schema, &[builder.finish()]).unwrap();
+    let batches = blocks_to_batches(&schema, &[builder.finish().unwrap()]).unwrap();
     Ok(batch_rows(&batches[0]).remove(0).remove(0))
 }
 

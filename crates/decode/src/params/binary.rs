@@ -50,12 +50,6 @@ impl<'a> Reader<'a> {
     pub(super) fn new(params: &'a BoundParams<'a>) -> Self {
         Self { params, index: 0, at: 0, scratch: String::new() }
     }
-
-    /// How far the values are read.
-    pub(super) fn at(&self) -> usize {
-        self.at
-    }
-
     /// Puts the next parameter's value; the commonest types without a form in between.
     #[inline]
     pub(super) fn put_next(&mut self, field: usize, loader: &mut Loader<'_>) -> Result<(), SqlError> {

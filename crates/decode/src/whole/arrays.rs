@@ -1,5 +1,8 @@
 //! Arrays of a load as arrays of a column, if every value fits.
+//!
+//! Invariant: a text that is too long for its column is not copied: its length is looked at before.
 
+use super::texts;
 use crate::cell::{JSON_BYTES_MAX, STRING_BYTES_MAX};
 use crate::convert::temporal;
 use crate::target::TargetColumn;
@@ -28,6 +31,8 @@ pub(super) fn whole(array: &ArrayRef, column: &TargetColumn) -> Option<ArrayRef>
     }
     let converted = if *array.data_type() == to {
         Arc::clone(array)
+    } else if column.data_type.is_text() && texts::is_text(array.data_type()) {
+        texts::written(array, limit_bytes(column.data_type))?
     } else if is_exact(array.data_type(), column.data_type) {
         cast(array, &to).ok()?
     } else {
@@ -63,6 +68,15 @@ pub(super) fn whole(array: &ArrayRef, column: &TargetColumn) -> Option<ArrayRef>
     (checked.logical_null_count() == nulls).then_some(checked)
 }
 
+/// The longest text of a type, in bytes.
+fn limit_bytes(data_type: DataType) -> usize {
+    match data_type {
+        DataType::Char { bytes } | DataType::Varchar { bytes } => bytes as usize,
+        DataType::Json | DataType::Variant => JSON_BYTES_MAX,
+        _ => STRING_BYTES_MAX,
+    }
+}
+
 fn all<T>(values: impl Iterator<Item = T>, mut fits: impl FnMut(T) -> bool) -> bool {
     values.fold(true, |all, value| all & fits(value))
 }
@@ -71,6 +85,8 @@ fn all<T>(values: impl Iterator<Item = T>, mut fits: impl FnMut(T) -> bool) -> b
 fn is_exact(from: &ArrowType, to: DataType) -> bool {
     let is_integer = from.is_integer();
     match (from, to) {
+        // Those of texts and bytes are written out elsewhere.
+        (ArrowType::Dictionary(_, values), _) if values.primitive_width().is_none() => false,
         (ArrowType::Dictionary(_, values), to) => **values == to.to_arrow() || is_exact(values, to),
         (
             _,
@@ -85,15 +101,6 @@ fn is_exact(from: &ArrowType, to: DataType) -> bool {
         (ArrowType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond | TimeUnit::Nanosecond, None), to) => {
             matches!(to, DataType::DateTime { .. })
         }
-        (
-            ArrowType::Utf8
-            | ArrowType::LargeUtf8
-            | ArrowType::Utf8View
-            | ArrowType::Binary
-            | ArrowType::LargeBinary
-            | ArrowType::BinaryView,
-            to,
-        ) => to.is_text(),
         _ => false,
     }
 }

@@ -76,7 +76,7 @@ fn whole_arrays_and_cells_give_the_same_rows_and_reasons() {
                     let table = table(vec![column]);
                     let wording = LoadRules { strict, ..LoadRules::default() }.worded(Wording::File);
                     let fields = [Field::Array(Arc::clone(&array))];
-                    let rows = Rows { fields: &fields, count: array.len(), bytes: 0, first_row: Some(0) };
+                    let rows = Rows { fields: &fields, count: array.len(), first_row: Some(0) };
                     let target = Target::new(&table, None).unwrap();
                     taken_whole += usize::from(whole(&rows, &target, 0).is_some());
                     let what = format!("{array:?} into {data_type}, strict: {strict}, nullable: {nullable}");
@@ -104,7 +104,7 @@ fn what_a_load_leaves_out_is_filled_either_way() {
         let texts: ArrayRef = Arc::new(StringArray::from(vec![text]));
         assert_eq!(texts.data_type(), &ArrowType::Utf8);
         let fields = [Field::Absent(Fill::Null), Field::Array(texts)];
-        let rows = Rows { fields: &fields, count: 1, bytes: 8, first_row: None };
+        let rows = Rows { fields: &fields, count: 1, first_row: None };
         assert_eq!(loaded(&rows, &table, rules, true).unwrap().0, [expected]);
     }
 }

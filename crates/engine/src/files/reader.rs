@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use tributary_decode::{Compression, FieldDecoder, LoadHost, Spool, Spooled};
+use tributary_decode::{Compression, FieldDecoder, LoadHost, MemoryAccount, Spool, Spooled};
 use tributary_files::{FoundFile, Place};
 use tributary_http::{BodyError, LoadBody};
 use tributary_ingest::memory::InFlight;
@@ -157,6 +157,10 @@ impl LoadHost for AtHand {
 
     fn zone_offset_seconds(&self, zone: &str, unix_micros: i64) -> Option<i32> {
         self.host.zone_offset_seconds(zone, unix_micros)
+    }
+
+    fn memory(&self) -> Box<dyn MemoryAccount> {
+        self.host.memory()
     }
 }
 

@@ -93,7 +93,7 @@ mod tests {
             builder.push_text(index, &"x".repeat(text_bytes));
         }
         builder.finish_row();
-        builder.finish();
+        builder.finish().unwrap();
         builder
     }
 

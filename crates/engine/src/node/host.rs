@@ -5,13 +5,14 @@
 
 use crate::variables::time_zone::{self, Zone};
 use bytes::Bytes;
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tributary_decode::{LoadHost, Spool, Spooled};
-use tributary_ingest::memory::MemoryBudget;
+use tributary_decode::{LoadHost, MemoryAccount, Spool, Spooled};
+use tributary_ingest::memory::{InFlight, MemoryBudget};
 
 /// Size in bytes above which a body goes to a file …
 const IN_MEMORY_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -43,6 +44,19 @@ impl LoadHost for Host {
 
     fn zone_offset_seconds(&self, zone: &str, unix_micros: i64) -> Option<i32> {
         time_zone::is_known(zone).then(|| Zone::named(zone).offset_seconds(unix_micros))
+    }
+
+    fn memory(&self) -> Box<dyn MemoryAccount> {
+        Box::new(Account(Mutex::new(InFlight::new(&self.room.memory))))
+    }
+}
+
+/// What a decoder holds, as memory of a load on its way in.
+struct Account(Mutex<InFlight>);
+
+impl MemoryAccount for Account {
+    fn resize(&self, bytes: usize) -> bool {
+        self.0.lock().try_set(bytes as u64)
     }
 }
 

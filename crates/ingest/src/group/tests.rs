@@ -22,7 +22,7 @@ fn numbered(schema: &Arc<TableSchema>, load: u32, rows: usize) -> LoadRows {
         builder.push_i64(0, load.into());
         builder.finish_row();
     }
-    LoadRows::of_blocks(Arc::clone(schema), vec![builder.finish()])
+    LoadRows::of_blocks(Arc::clone(schema), vec![builder.finish().unwrap()])
 }
 
 /// The numbers of the loads in the order in which their rows would be published, each once.
@@ -38,7 +38,7 @@ fn row(schema: &Arc<TableSchema>) -> LoadRows {
     let mut builder = BlockBuilder::new(schema);
     (0..schema.columns.len()).for_each(|column| builder.push_null(column));
     builder.finish_row();
-    LoadRows::of_blocks(Arc::clone(schema), vec![builder.finish()])
+    LoadRows::of_blocks(Arc::clone(schema), vec![builder.finish().unwrap()])
 }
 
 /// Async loads that the log has received, and has answered except for the last few.

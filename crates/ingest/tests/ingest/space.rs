@@ -60,7 +60,7 @@ async fn a_load_too_large_for_the_log_is_refused_with_the_limit_and_the_table_go
         builder.finish_row();
     }
     // Blocks share their bytes: this takes 1 MiB.
-    let block = builder.finish();
+    let block = builder.finish().unwrap();
     let rows = LoadRows::of_blocks(schema, vec![block; 1050]);
     let reservation = running.begin("large").unwrap();
     let error = running.ingest.commit(&running.table, reservation, rows).await.unwrap_err();

@@ -1,72 +1,18 @@
 //! The bytes of a stream: a stretch of the file, in chunks that are packed each by itself.
 //!
 //! Invariant: no chunk unpacks to more than the file says that its blocks have, and that is at most
-//! [`BLOCK_BYTES_MAX`]; all that the readers of one file hold is taken from one [`Room`].
+//! [`BLOCK_BYTES_MAX`]; a block is charged to the body's memory before it is taken.
 
 use super::{Damage, Outcome};
+use crate::columnar::memory::{BodyMemory, Charge};
 use crate::host::Spooled;
 use flate2::{Decompress, FlushDecompress, Status};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The largest block, in bytes: the head of a chunk has 23 bits for its length.
 const BLOCK_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// What is read of a stream at a time that is not packed.
 const WINDOW_BYTES: u64 = 64 * 1024;
-/// What the readers of one file may hold, and a batch of its rows may have, in bytes.
-const ROOM_BYTES_MAX: usize = 512 * 1024 * 1024;
-
-/// Memory that the readers of one file share.
-#[derive(Debug, Default)]
-pub(super) struct Room {
-    /// Blocks of streams and dictionaries.
-    held: AtomicUsize,
-    /// The batch that is being read.
-    batch: AtomicUsize,
-}
-
-impl Room {
-    /// Counts what stays until it is given back.
-    ///
-    /// # Errors
-    /// [`Damage`] if that is too much.
-    pub fn hold(&self, bytes: usize) -> Outcome<()> {
-        Self::add(&self.held, bytes)
-    }
-
-    pub fn give_back(&self, bytes: usize) {
-        self.held.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    pub fn begin_batch(&self) {
-        self.batch.store(0, Ordering::Relaxed);
-    }
-
-    /// Counts what a batch has.
-    ///
-    /// # Errors
-    /// [`Damage`] if that is too much.
-    pub fn add_to_batch(&self, bytes: usize) -> Outcome<()> {
-        Self::add(&self.batch, bytes)
-    }
-
-    pub fn bytes(&self) -> usize {
-        self.held.load(Ordering::Relaxed) + self.batch.load(Ordering::Relaxed)
-    }
-
-    fn add(to: &AtomicUsize, bytes: usize) -> Outcome<()> {
-        let now = to.load(Ordering::Relaxed).saturating_add(bytes);
-        if now > ROOM_BYTES_MAX {
-            return Err(Damage::new(format!(
-                "it unpacks to {now} bytes at a time, the limit is {ROOM_BYTES_MAX}; write smaller blocks or stripes, or \
-                 load fewer columns"
-            )));
-        }
-        to.store(now, Ordering::Relaxed);
-        Ok(())
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Codec {
     Plain,
@@ -155,7 +101,6 @@ impl Packing {
 /// A stretch of the file, unpacked while it is read.
 pub(super) struct Chunks {
     file: Arc<dyn Spooled>,
-    room: Arc<Room>,
     packing: Packing,
     at: u64,
     end: u64,
@@ -163,13 +108,19 @@ pub(super) struct Chunks {
     /// What was read of the block.
     used: usize,
     /// What is counted for the block.
-    counted: usize,
+    charge: Charge,
 }
 
 impl Chunks {
-    pub fn new(file: &Arc<dyn Spooled>, room: &Arc<Room>, packing: Packing, at: u64, length: u64) -> Self {
-        let (file, room) = (Arc::clone(file), Arc::clone(room));
-        Self { file, room, packing, at, end: at + length, block: Vec::new(), used: 0, counted: 0 }
+    pub fn new(
+        file: &Arc<dyn Spooled>,
+        memory: &Arc<BodyMemory>,
+        packing: Packing,
+        at: u64,
+        length: u64,
+    ) -> Self {
+        let (file, charge) = (Arc::clone(file), Charge::none(memory));
+        Self { file, packing, at, end: at + length, block: Vec::new(), used: 0, charge }
     }
 
     /// What is left of the block; empty at the stream's end.
@@ -186,7 +137,7 @@ impl Chunks {
         let left = self.end - self.at;
         if self.packing.codec == Codec::Plain {
             let length = left.min(WINDOW_BYTES);
-            self.count(length as usize)?;
+            self.charge.grow_to(length as usize)?;
             self.block.extend_from_slice(&self.file.read(self.at, length as usize)?);
             self.at += length;
             return Ok(());
@@ -203,7 +154,7 @@ impl Chunks {
                 self.packing.block_bytes
             )));
         }
-        self.count(self.packing.block_bytes)?;
+        self.charge.grow_to(self.packing.block_bytes)?;
         let packed = self.file.read(self.at + 3, length as usize)?;
         self.at += 3 + length;
         if is_plain {
@@ -212,14 +163,6 @@ impl Chunks {
         }
         self.block.reserve_exact(self.packing.block_bytes);
         self.packing.unpack(&packed, &mut self.block)
-    }
-
-    fn count(&mut self, bytes: usize) -> Outcome<()> {
-        if bytes > self.counted {
-            self.room.hold(bytes - self.counted)?;
-            self.counted = bytes;
-        }
-        Ok(())
     }
 
     /// # Errors
@@ -300,12 +243,6 @@ impl Chunks {
     }
 }
 
-impl Drop for Chunks {
-    fn drop(&mut self) {
-        self.room.give_back(self.counted);
-    }
-}
-
 fn cut_off() -> Damage {
     Damage::new("a stream ends too early")
 }
@@ -343,11 +280,11 @@ mod tests {
         let packing = Packing::of_file(codec, BLOCK as u64).unwrap();
         let length = stream.len() as u64;
         let file: Arc<dyn Spooled> = Arc::new(Bytes::from(stream));
-        let room = Arc::default();
-        let all = Chunks::new(&file, &room, packing, 0, length)
+        let memory = Arc::default();
+        let all = Chunks::new(&file, &memory, packing, 0, length)
             .all(1 << 30)
             .map_err(|damage| damage.text.into_owned());
-        assert_eq!(room.bytes(), 0);
+        assert_eq!(memory.bytes(), 0);
         all
     }
 
@@ -392,18 +329,5 @@ mod tests {
         for bytes in [0, BLOCK_BYTES_MAX + 1, u64::MAX] {
             assert!(Packing::of_file(1, bytes).unwrap_err().text.contains(&bytes.to_string()));
         }
-    }
-
-    #[test]
-    fn what_all_streams_hold_together_is_bounded() {
-        let room = Room::default();
-        room.hold(ROOM_BYTES_MAX).unwrap();
-        assert!(room.hold(1).unwrap_err().text.contains("the limit is 536870912"));
-        room.give_back(1);
-        room.hold(1).unwrap();
-        room.add_to_batch(ROOM_BYTES_MAX).unwrap();
-        assert!(room.add_to_batch(1).is_err());
-        room.begin_batch();
-        room.add_to_batch(1).unwrap();
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! A column has values only where it is not NULL, and only for those rows in which what it is in is not NULL.
 
-use super::chunks::{Chunks, Room};
+use super::chunks::Chunks;
 use super::runs::{Bits, ByteRuns, Form, Ints};
 use super::tail::{StripeFooter, Tail, kind};
 use super::{Damage, Outcome, text};
+use crate::columnar::memory::BodyMemory;
 use crate::host::{LoadHost, Spooled};
 use arrow::array::{
     Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array,
@@ -35,7 +36,7 @@ pub(super) struct Opening<'a> {
     pub tail: &'a Tail,
     pub footer: &'a StripeFooter,
     pub file: &'a Arc<dyn Spooled>,
-    pub room: &'a Arc<Room>,
+    pub memory: &'a Arc<BodyMemory>,
     pub host: &'a Arc<dyn LoadHost>,
 }
 
@@ -44,7 +45,7 @@ pub(super) struct Column {
     data_type: DataType,
     present: Option<Bits>,
     values: Values,
-    room: Arc<Room>,
+    memory: Arc<BodyMemory>,
 }
 
 enum Values {
@@ -105,7 +106,7 @@ impl Opening<'_> {
                     self.chunks(at, stream::DICTIONARY),
                     ints(stream::DATA, false),
                     &data_type,
-                    self.room,
+                    self.memory,
                 )?),
                 other => return Err(Damage::new(format!("a column of text is written in the way {other}"))),
             },
@@ -134,12 +135,12 @@ impl Opening<'_> {
         };
         let present = self.footer.stream(at, stream::PRESENT);
         let present = present.map(|_| Bits::new(self.chunks(at, stream::PRESENT)));
-        Ok(Column { data_type, present, values, room: Arc::clone(self.room) })
+        Ok(Column { data_type, present, values, memory: Arc::clone(self.memory) })
     }
 
     fn chunks(&self, column: usize, kind: u64) -> Chunks {
         let (at, length) = self.footer.stream(column, kind).unwrap_or_default();
-        Chunks::new(self.file, self.room, self.tail.packing, at, length)
+        Chunks::new(self.file, self.memory, self.tail.packing, at, length)
     }
 
     fn zone(&self, kind: u64) -> Outcome<Zone> {
@@ -194,7 +195,7 @@ impl Column {
     pub fn read(&mut self, count: usize) -> Outcome<ArrayRef> {
         // Numbers are of 64 bits before they are of their type; a list, and a text, have a length besides.
         let width = self.data_type.primitive_width().unwrap_or(8).max(8);
-        self.room.add_to_batch(count.saturating_mul(width))?;
+        self.memory.add_to_batch(count.saturating_mul(width))?;
         let present = self.present.as_mut().map(|bits| bits.read(count)).transpose()?;
         let there = present.as_ref().map_or(count, |bits| bits.iter().filter(|&&is_there| is_there).count());
         let array = self.values(there)?;
@@ -231,8 +232,8 @@ impl Column {
                     Arc::new(Float64Array::from_iter_values(numbers))
                 }
             }
-            Values::Texts(texts) => texts.read(count, &self.data_type, &self.room)?,
-            Values::Dictionary(dictionary) => dictionary.next(count, &self.room)?,
+            Values::Texts(texts) => texts.read(count, &self.data_type, &self.memory)?,
+            Values::Dictionary(dictionary) => dictionary.next(count, &self.memory)?,
             Values::Decimals { digits, scales } => decimals(digits, scales, count, &self.data_type)?,
             Values::Times { seconds, nanos, zone } => {
                 let (seconds, nanos) = (seconds.read(count)?, nanos.read(count)?);

@@ -3,9 +3,10 @@
 //! Invariant: every stretch that is given out is in the file, types are a tree of bounded depth, and there are no more of
 //! anything than the limits here say.
 
-use super::chunks::{Chunks, Packing, Room};
+use super::chunks::{Chunks, Packing};
 use super::proto::{Message, Value};
 use super::{Damage, Outcome};
+use crate::columnar::memory::BodyMemory;
 use crate::host::Spooled;
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit, UnionFields, UnionMode};
 use std::collections::HashMap;
@@ -65,7 +66,7 @@ impl Tail {
     ///
     /// # Errors
     /// [`Damage`] if it is no ORC file, is cut off, or is beyond a limit.
-    pub fn read(file: &Arc<dyn Spooled>, room: &Arc<Room>) -> Outcome<Self> {
+    pub fn read(file: &Arc<dyn Spooled>, memory: &Arc<BodyMemory>) -> Outcome<Self> {
         let length = file.len_bytes();
         let postscript_bytes = u64::from(file.read(length - 1, 1)?[0]);
         let postscript_at = (length - 1)
@@ -91,7 +92,7 @@ impl Tail {
         let footer_at = postscript_at
             .checked_sub(footer_bytes)
             .ok_or_else(|| Damage::new(format!("its footer has {footer_bytes} bytes, the file {length}")))?;
-        let footer = Chunks::new(file, room, packing, footer_at, footer_bytes).all(FOOTER_BYTES_MAX)?;
+        let footer = Chunks::new(file, memory, packing, footer_at, footer_bytes).all(FOOTER_BYTES_MAX)?;
         let mut tail = Self { packing, stripes: Vec::new(), types: Vec::new() };
         tail.read_footer(&footer, footer_at)?;
         tail.check_types()?;
@@ -277,11 +278,11 @@ impl Stripe {
     pub fn footer(
         &self,
         file: &Arc<dyn Spooled>,
-        room: &Arc<Room>,
+        memory: &Arc<BodyMemory>,
         packing: Packing,
     ) -> Outcome<StripeFooter> {
         let end = self.offset + self.index_bytes + self.data_bytes;
-        let bytes = Chunks::new(file, room, packing, end, self.footer_bytes).all(FOOTER_BYTES_MAX)?;
+        let bytes = Chunks::new(file, memory, packing, end, self.footer_bytes).all(FOOTER_BYTES_MAX)?;
         let mut footer = StripeFooter { streams: HashMap::new(), encodings: Vec::new(), zone: String::new() };
         let mut at = self.offset;
         let mut fields = Message::new(&bytes);

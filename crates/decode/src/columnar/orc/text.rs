@@ -1,9 +1,10 @@
 //! Values of text and of bytes: one after another, or as numbers of a stripe's dictionary.
 
-use super::chunks::{Chunks, Room};
+use super::chunks::Chunks;
 use super::column::offsets;
 use super::runs::Ints;
 use super::{Damage, Outcome};
+use crate::columnar::memory::{BodyMemory, Charge};
 use arrow::array::{Array, ArrayRef, BinaryArray, StringArray, UInt32Array};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::take;
@@ -23,10 +24,10 @@ impl Direct {
 
     /// # Errors
     /// [`Damage`] if they are cut off, too many, or text that is not UTF-8.
-    pub fn read(&mut self, count: usize, data_type: &DataType, room: &Room) -> Outcome<ArrayRef> {
+    pub fn read(&mut self, count: usize, data_type: &DataType, memory: &BodyMemory) -> Outcome<ArrayRef> {
         let offsets = offsets(&self.lengths.read(count)?)?;
         let length = offsets.last().map_or(0, |&last| last as usize);
-        room.add_to_batch(length)?;
+        memory.add_to_batch(length)?;
         let mut bytes = Vec::new();
         self.bytes.read(length, &mut bytes)?;
         array(offsets, bytes, data_type)
@@ -47,8 +48,7 @@ pub(super) struct Dictionary {
     values: ArrayRef,
     lengths: Vec<usize>,
     numbers: Ints,
-    room: Arc<Room>,
-    counted: usize,
+    charge: Charge,
 }
 
 impl Dictionary {
@@ -62,7 +62,7 @@ impl Dictionary {
         mut bytes: Chunks,
         numbers: Ints,
         data_type: &DataType,
-        room: &Arc<Room>,
+        memory: &Arc<BodyMemory>,
     ) -> Outcome<Self> {
         // Lengths as they come, as offsets, and in bytes.
         const BYTES_OF_A_VALUE: usize = 20;
@@ -71,14 +71,13 @@ impl Dictionary {
             values: Arc::new(StringArray::new_null(0)),
             lengths: Vec::new(),
             numbers,
-            room: Arc::clone(room),
-            counted: 0,
+            charge: Charge::none(memory),
         };
-        this.count(size.saturating_mul(BYTES_OF_A_VALUE))?;
+        this.charge.grow(size.saturating_mul(BYTES_OF_A_VALUE))?;
         let lengths = lengths.read(size)?;
         let offsets = offsets(&lengths)?;
         let length = offsets.last().map_or(0, |&last| last as usize);
-        this.count(length)?;
+        this.charge.grow(length)?;
         let mut all = Vec::new();
         bytes.read(length, &mut all)?;
         this.values = array(offsets, all, data_type)?;
@@ -86,17 +85,11 @@ impl Dictionary {
         Ok(this)
     }
 
-    fn count(&mut self, bytes: usize) -> Outcome<()> {
-        self.room.hold(bytes)?;
-        self.counted += bytes;
-        Ok(())
-    }
-
     /// The next values.
     ///
     /// # Errors
     /// [`Damage`] if the dictionary does not have one, or they are too many.
-    pub fn next(&mut self, count: usize, room: &Room) -> Outcome<ArrayRef> {
+    pub fn next(&mut self, count: usize, memory: &BodyMemory) -> Outcome<ArrayRef> {
         let mut places = Vec::with_capacity(count);
         let mut bytes = 0;
         for number in self.numbers.read(count)? {
@@ -110,13 +103,7 @@ impl Dictionary {
             bytes += self.lengths[place];
             places.push(place as u32);
         }
-        room.add_to_batch(bytes)?;
+        memory.add_to_batch(bytes)?;
         take(&self.values, &UInt32Array::from(places), None).map_err(|error| Damage::new(error.to_string()))
-    }
-}
-
-impl Drop for Dictionary {
-    fn drop(&mut self) {
-        self.room.give_back(self.counted);
     }
 }

@@ -8,6 +8,14 @@ use arrow::datatypes::SchemaRef;
 use std::borrow::Cow;
 use tributary_types::SqlError;
 
+/// A row that is carried to the next chunk counts from this on, in bytes: shorter ones are part of what a connection takes.
+const COUNTED_BYTES_MIN: usize = 64 * 1024;
+
+/// What counts of a row that is not complete.
+pub(crate) fn held_bytes(carry: &Vec<u8>) -> usize {
+    if carry.capacity() < COUNTED_BYTES_MIN { 0 } else { carry.capacity() }
+}
+
 /// Turns the bytes of one body into blocks of one table's rows.
 ///
 /// The blocks, counts and reasons do not depend on where the body is cut into chunks. After an error the

@@ -205,6 +205,12 @@ impl CsvDecoder {
         Ok(())
     }
 
+    /// What is held of a line that is not complete, in bytes.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.splitter.held_bytes()
+    }
+
     /// The blocks that are complete.
     pub fn take_blocks(&mut self) -> Vec<Block> {
         std::mem::take(&mut self.progress.decoded.blocks)
@@ -249,6 +255,10 @@ impl BodyDecoder for CsvDecoder {
 
     fn finish(&mut self) -> Result<(), SqlError> {
         self.finish()
+    }
+
+    fn held_bytes(&self) -> usize {
+        Self::held_bytes(self)
     }
 
     fn take_blocks(&mut self) -> Vec<Block> {

@@ -235,6 +235,12 @@ impl BodyFormat {
         }
     }
 
+    /// Whether a body is gathered as a whole before a row of it is read.
+    #[must_use]
+    pub const fn is_gathered(&self) -> bool {
+        matches!(self, Self::Columnar(ColumnarFormat::Parquet | ColumnarFormat::Orc))
+    }
+
     /// Whether the body names its fields.
     #[must_use]
     pub fn names_fields(&self) -> bool {

@@ -221,6 +221,10 @@ impl BodyDecoder for JsonDecoder {
         Ok(())
     }
 
+    fn held_bytes(&self) -> usize {
+        self.reader.held_bytes()
+    }
+
     fn take_blocks(&mut self) -> Vec<Block> {
         std::mem::take(&mut self.progress.decoded.blocks)
     }

@@ -17,7 +17,7 @@ pub(crate) use arrays::NestedCells;
 pub(crate) use bytes::{column, null_buffer};
 
 use crate::builder::ColumnBuffer;
-use crate::cell::{Cell, Fault, push_cell};
+use crate::cell::{Cell, Fault, JSON_BYTES_MAX, push_cell};
 use crate::error::BlockError;
 use std::collections::HashSet;
 use tributary_types::{DataType, Nested, NestedType, StructField};
@@ -164,6 +164,10 @@ impl Tree {
             (_, Cell::Null) => Err(Fault::Null),
             (Self::Leaf { data_type, values }, cell) => {
                 push_cell(values, *data_type, cell, rules.strict, rules.utc_offset_seconds)
+            }
+            // Each part takes many times its text.
+            (_, Cell::Text(text) | Cell::Document(text)) if text.len() > JSON_BYTES_MAX => {
+                Err(Fault::TooLongString { limit: JSON_BYTES_MAX, actual: text.len() })
             }
             (tree, Cell::Text(text)) => tree.push_text(text, text::Form::Text, rules),
             (tree, Cell::Document(text)) => tree.push_text(text, text::Form::Json, rules),

@@ -6,6 +6,10 @@ use crate::loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET, Decoded};
 use arrow::array::{ArrayRef, RecordBatch, StringBuilder};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use std::sync::Arc;
+use tributary_types::{ErrorCode, SqlError};
+
+/// The most columns of a body whose fields are not named by the load.
+const COLUMNS_MAX: usize = 16_384;
 
 /// The columns under construction, the complete batches, and the counts.
 #[derive(Debug, Default)]
@@ -17,14 +21,30 @@ pub(crate) struct TextBatches {
     bytes: usize,
     pub batches: Vec<RecordBatch>,
     pub decoded: Decoded,
+    /// How many columns there would be, if they are too many.
+    refused_columns: Option<usize>,
 }
 
 impl TextBatches {
-    /// Names the columns. Comes before any row.
-    pub fn set_columns<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
+    /// Names the columns. Comes before any row. Only the first [`COLUMNS_MAX`] are made, see [`TextBatches::check_columns`].
+    pub fn set_columns<'a>(&mut self, names: impl ExactSizeIterator<Item = &'a str>) {
+        let count = names.len();
+        self.refused_columns = Some(count).filter(|&count| count > COLUMNS_MAX);
+        let names = names.take(COLUMNS_MAX);
         let fields: Vec<Field> = names.map(|name| Field::new(name, DataType::Utf8, true)).collect();
-        self.columns = fields.iter().map(|_| StringBuilder::new()).collect();
+        // They grow with what they hold: a line of nothing but separators has many.
+        self.columns = fields.iter().map(|_| StringBuilder::with_capacity(0, 0)).collect();
         self.schema = Some(Arc::new(Schema::new(fields)));
+    }
+
+    /// # Errors
+    /// There are more columns than a body may have.
+    pub fn check_columns(&self) -> Result<(), SqlError> {
+        let Some(count) = self.refused_columns else { return Ok(()) };
+        let text = format!(
+            "the first row has {count} fields, the limit is {COLUMNS_MAX}; check column_separator and line_delimiter"
+        );
+        Err(SqlError::detail(ErrorCode::Unknown, text))
     }
 
     pub fn column_count(&self) -> usize {

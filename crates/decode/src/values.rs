@@ -1,7 +1,8 @@
 //! `INSERT INTO t [(cols)] VALUES (…), (…)` scanned by hand.
 //!
 //! One pass over the statement's bytes: a literal is recognised, converted and pushed into its
-//! column's buffer before the next one is looked at. Whatever is not a plain literal (an expression,
+//! column's buffer before the next one is looked at. `[…]` and `{…}` of literals are the texts of their values. Whatever else is not a
+//! plain literal (an expression,
 //! `DEFAULT`, a hint that MySQL executes, another statement behind) makes the scanner give up, and
 //! the general parser takes the statement.
 //!
@@ -18,7 +19,7 @@ pub(crate) use scan::Scanner;
 use crate::builder::BlockBuilder;
 use crate::loader::{Decoded, InsertOptions, Loader, Progress};
 use crate::target::Target;
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::{DataType, ErrorCode, NestedType, SqlError};
 
 /// The outcome of scanning a VALUES list.
 #[derive(Clone, Debug)]
@@ -123,6 +124,14 @@ fn scan_row(
             if field < fields {
                 loader.put_number(field, number);
             }
+        } else if scanner.begins_nested() {
+            let Some(column) = loader.target.column_of(field) else { return Ok(None) };
+            if !column.data_type.is_nested()
+                || scanner.nested(scratch, !has_integers(column.data_type)).is_none()
+            {
+                return Ok(None);
+            }
+            loader.put_text(field, scratch);
         } else {
             let Some(cell) = scanner.literal(scratch) else { return Ok(None) };
             if field < fields {
@@ -136,6 +145,21 @@ fn scan_row(
         }
     }
     if field == fields { Ok(Some(())) } else { Err(count_mismatch(row)) }
+}
+
+/// Whether there are integers in values of a type: a number with a point is none as a text, and is cut as a number.
+fn has_integers(data_type: DataType) -> bool {
+    match data_type {
+        DataType::Nested(nested) => match nested.kept() {
+            NestedType::Array(item) => has_integers(*item),
+            NestedType::Map(key, value) => has_integers(*key) || has_integers(*value),
+            NestedType::Struct(fields) => fields.iter().any(|field| has_integers(field.data_type)),
+        },
+        DataType::TinyInt | DataType::SmallInt | DataType::Int | DataType::BigInt | DataType::LargeInt => {
+            true
+        }
+        _ => false,
+    }
 }
 
 /// `()`: every column's default.

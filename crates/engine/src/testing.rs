@@ -49,6 +49,7 @@ impl TestEngine {
                 sweep_interval: Duration::from_secs(3600),
             },
             store: tributary_table::StoreOptions::default(),
+            spool_limit_bytes: 0,
             query: tributary_query::QueryOptions::default(),
         };
         change(&mut options);

@@ -128,10 +128,11 @@ impl LoadBody {
         .0
     }
 
-    /// Wraps a body from another source. An error of the stream is [`BodyError::Unreadable`] with its text.
+    /// Wraps a body from another source, of at most `limit_bytes` as it comes and as it is unpacked. An error of the stream, and
+    /// more bytes, are [`BodyError::Unreadable`].
     #[must_use]
-    pub fn from_stream(chunks: BoxStream<'static, Result<Bytes, String>>) -> Self {
-        Self::new(Wire::new(Source::Stream(chunks), None, false, u64::MAX, Duration::MAX)).0
+    pub fn from_stream(chunks: BoxStream<'static, Result<Bytes, String>>, limit_bytes: u64) -> Self {
+        Self::new(Wire::new(Source::Stream(chunks), None, false, limit_bytes, Duration::MAX)).0
     }
 
     /// Wraps a body from the wire; the wire returns through the receiver when the body is dropped.
@@ -337,6 +338,14 @@ impl Wire {
     }
 
     fn too_large(&self, bytes: u64) -> BodyError {
+        if let Source::Stream(_) = self.source {
+            let limit = self.limit_bytes;
+            let what = format!(
+                "it has more than {limit} bytes, which is all the disk that bodies and files may wait on; raise spool_limit_bytes \
+                 or read smaller files"
+            );
+            return BodyError::Unreadable { what };
+        }
         BodyError::TooLarge { bytes, limit_mb: self.limit_bytes / (1024 * 1024) }
     }
 

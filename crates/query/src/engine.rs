@@ -16,7 +16,7 @@ use crate::meaning::operators::{CoercionRule, OperatorPlanner};
 use crate::meaning::rewrite::Rewritten;
 use crate::meaning::set_operations::SetOperations;
 use crate::meaning::unnest::UnnestRule;
-use crate::model::{QueryOptions, QueryResult, ResultColumn, SessionView};
+use crate::model::{QueryOptions, QueryResult, ResultColumn, SessionView, Spill};
 use crate::namespace::Namespace;
 use crate::run::giving_way::joins_give_way;
 use crate::run::output::{self, Nested};
@@ -31,6 +31,7 @@ use crate::workarounds::physical::physical_rules;
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -74,6 +75,17 @@ pub struct QueryEngine {
 
 type State = Arc<Sealed<SessionState>>;
 
+/// Where queries spill to, and how much.
+fn disk(spill: Option<Spill>) -> DiskManagerBuilder {
+    let builder = DiskManagerBuilder::default();
+    match spill {
+        None => builder,
+        Some(Spill { directory, limit_bytes }) => builder
+            .with_mode(DiskManagerMode::Directories(vec![directory]))
+            .with_max_temp_directory_size(limit_bytes),
+    }
+}
+
 impl QueryEngine {
     /// An engine that reads data files from `store`.
     ///
@@ -114,6 +126,7 @@ impl QueryEngine {
             TrackConsumersPool::new(FairSpillPool::new(options.memory_limit_bytes), MEMORY_CONSUMERS_NAMED);
         let runtime = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(pool))
+            .with_disk_manager_builder(disk(options.spill))
             .build_arc()
             .map_err(|error| plan_error(&error))?;
         let store_url = authority(store.root_url())?;

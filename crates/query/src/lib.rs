@@ -23,7 +23,7 @@ pub use engine::{Projection, QueryEngine, RowFilter, ViewShape};
 pub use error::stream_error;
 pub use facts::show::facts::size_text;
 pub use meaning::coercion::decimal;
-pub use model::{Cell, Grid, QueryOptions, QueryResult, ResultColumn, SessionView};
+pub use model::{Cell, Grid, QueryOptions, QueryResult, ResultColumn, SessionView, Spill};
 pub use namespace::{FileTable, JobKind, Namespace, ProcessRow, SchemaChangeRow, ServerFacts};
 pub use run::output::Nested;
 pub use types::metadata::declared as declared_type;

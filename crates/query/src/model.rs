@@ -7,6 +7,7 @@ mod grid;
 use arrow::datatypes::DataType as ArrowType;
 use datafusion::execution::SendableRecordBatchStream;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use grid::{Cell, Grid};
@@ -19,12 +20,22 @@ pub struct QueryOptions {
     pub memory_limit_bytes: usize,
     /// Threads that one query may use at a time.
     pub target_partitions: usize,
+    /// Where queries spill to; `None`: to the system's directory for temporary files, without a limit of ours.
+    pub spill: Option<Spill>,
+}
+
+/// The disk that queries spill to.
+#[derive(Clone, Debug)]
+pub struct Spill {
+    pub directory: PathBuf,
+    /// What all running queries may take together, in bytes.
+    pub limit_bytes: u64,
 }
 
 impl Default for QueryOptions {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Self { memory_limit_bytes: 1 << 30, target_partitions: cores }
+        Self { memory_limit_bytes: 1 << 30, target_partitions: cores, spill: None }
     }
 }
 

@@ -197,6 +197,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
         group_commit_data_bytes: settings.group_commit_data_bytes_default_value,
         large_load_bytes: settings.large_load_bytes,
         secure_load_dir: settings.mysql_load_server_secure_path.clone(),
+        spool_limit_bytes: settings.spool_limit_bytes,
         error_log_keep: settings.load_error_log_reserve_hours,
         dynamic_partition_interval: settings.dynamic_partition_check_interval_seconds,
         trash_expire: settings.catalog_trash_expire_second,
@@ -227,6 +228,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
                 0 => cores,
                 threads => threads as usize,
             },
+            spill: None,
         },
     })
 }

@@ -7,6 +7,7 @@
 use super::enclosed::EnclosedSplitter;
 use super::row::{Field, LineRules, Row, RowSink};
 use super::{CsvFormat, LINE_BYTES_MAX};
+use crate::body::held_bytes;
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 use tributary_types::{ErrorCode, SqlError};
 
@@ -32,6 +33,11 @@ impl Splitter {
             Some(enclose) => Lines::Enclosed(EnclosedSplitter::new(format, enclose, rules)),
         };
         Self { carry: Vec::new(), lines }
+    }
+
+    /// What is held of a line that is not complete, in bytes.
+    pub(super) fn held_bytes(&self) -> usize {
+        held_bytes(&self.carry)
     }
 
     /// Gives the rows that `chunk` completes to `sink`.

@@ -69,7 +69,8 @@ impl CsvStrings {
 impl FieldDecoder for CsvStrings {
     fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError> {
         let mut sink = TextSink { text: &mut self.text, format: &self.format };
-        self.splitter.push(chunk, &mut sink)
+        self.splitter.push(chunk, &mut sink)?;
+        self.text.out.check_columns()
     }
 
     fn finish(&mut self) -> Result<(), SqlError> {
@@ -79,8 +80,13 @@ impl FieldDecoder for CsvStrings {
             let text = "the line with the names of the fields is not UTF-8, please check the data encoding";
             return Err(SqlError::detail(ErrorCode::Unknown, text));
         }
+        self.text.out.check_columns()?;
         self.text.out.end_batch();
         Ok(())
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.splitter.held_bytes()
     }
 
     fn schema(&self) -> Result<SchemaRef, SqlError> {

@@ -391,3 +391,21 @@ fn texts_for_the_query_engine_have_the_names_that_the_body_gives_them() {
     garbled.push(b"id,\xff\n1,a\n").unwrap();
     assert!(garbled.finish().unwrap_err().message.contains("names of the fields is not UTF-8"));
 }
+
+#[test]
+fn a_first_line_of_nothing_but_separators_is_no_table() {
+    let mut strings = CsvStrings::new(FieldNames::Numbered, CsvFormat::default()).unwrap();
+    let line = [vec![b'\t'; 1_000_000], b"\n".to_vec()].concat();
+    let error = strings.push(&line).unwrap_err();
+    assert!(error.detail_text().contains("the first row has 1000001 fields, the limit is 16384"), "{error}");
+}
+
+#[test]
+fn a_long_line_that_is_not_complete_counts_as_memory() {
+    let mut strings = CsvStrings::new(FieldNames::Numbered, CsvFormat::default()).unwrap();
+    strings.push(&[b'a'; 1000]).unwrap();
+    assert_eq!(strings.held_bytes(), 0);
+    strings.push(&vec![b'a'; 1_000_000]).unwrap();
+    assert!(strings.held_bytes() >= 1_001_000);
+    strings.push(b"\n").unwrap();
+}

@@ -9,6 +9,7 @@
 use super::JsonFormat;
 use super::rows::{RowSink, Rows, encoding};
 use super::scan::{Cursor, Defect, Flaw, Stop, check};
+use crate::body::held_bytes;
 use crate::reject::{Reject, shown};
 use memchr::{memchr, memmem, memrchr};
 use tributary_types::{ErrorCode, SqlError};
@@ -83,6 +84,11 @@ impl Reader {
             }
         };
         Self { format, rows, state, carry: Vec::new(), position: 0, row_bytes_max }
+    }
+
+    /// What is held of a row that is not complete, in bytes.
+    pub(super) fn held_bytes(&self) -> usize {
+        held_bytes(&self.carry)
     }
 
     /// Gives the rows that `chunk` completes to `sink`.

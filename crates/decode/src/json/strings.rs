@@ -56,13 +56,19 @@ impl JsonStrings {
 
 impl FieldDecoder for JsonStrings {
     fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError> {
-        self.reader.push(chunk, &mut self.text)
+        self.reader.push(chunk, &mut self.text)?;
+        self.text.out.check_columns()
     }
 
     fn finish(&mut self) -> Result<(), SqlError> {
         self.reader.finish(&mut self.text)?;
+        self.text.out.check_columns()?;
         self.text.out.end_batch();
         Ok(())
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.reader.held_bytes()
     }
 
     fn schema(&self) -> Result<SchemaRef, SqlError> {

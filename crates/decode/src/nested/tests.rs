@@ -43,6 +43,7 @@ fn an_array_is_read_as_doris_writes_it() {
         (ints, "[ 1 , '2' ,\"3\"]", "[1, 2, 3]"),
         (ints, "[1,null,NULL]", "[1, , ]"),
         (ints, "[,,]", "[, , ]"),
+        (ints, r"[1,\N,3]", "[1, , 3]"),
         (ints, "[ ]", "[]"),
         (texts, "[a, b c ,'d','it''s']", "[a, b c, d, ]"),
         (texts, r#"["a,b",'[c]',"q\"x","\u00e9\n"]"#, "[a,b, [c], q\"x, é\n]"),

@@ -1,7 +1,7 @@
 //! The texts of nested values: `[1, "a", null]`, `{"k":1}`, `{10, 3.14}`.
 //!
 //! A value begins and ends with its brackets. Parts may be in single or double quotes, surrounded by blanks; without quotes
-//! `null` is NULL, and so is an empty part. A backslash in quotes has JSON's meaning.
+//! `null` and `\N` are NULL, and so is an empty part. A backslash in quotes has JSON's meaning.
 
 use super::{Rules, Tree};
 use crate::cell::{Cell, Fault, push_cell};
@@ -143,9 +143,9 @@ fn field_values<'a>(
 }
 
 impl<'a> Token<'a> {
-    /// Nothing at all is NULL, too.
+    /// Nothing at all is NULL, too, and so is `\N`, as in a field of its own.
     fn is_null(self) -> bool {
-        self.text.is_empty() || self.text.eq_ignore_ascii_case(b"null")
+        self.text.is_empty() || self.text == b"\\N" || self.text.eq_ignore_ascii_case(b"null")
     }
 
     /// The text without its quotes; `None` if it is not quoted.

@@ -9,6 +9,9 @@ use std::borrow::Cow;
 /// Words that are not names where the general parser expects TABLE, a query or VALUES.
 const NOT_NAMES: [&str; 4] = ["TABLE", "SELECT", "WITH", "VALUES"];
 
+/// How deep the literals of arrays and maps may stand in each other.
+const NESTED_DEPTH_MAX: u32 = 32;
+
 /// A place in a statement.
 pub(crate) struct Scanner<'a> {
     sql: &'a [u8],
@@ -239,6 +242,81 @@ impl<'a> Scanner<'a> {
             byte if byte.is_ascii_alphabetic() => self.word(scratch),
             _ => None,
         }
+    }
+
+    /// Whether an ARRAY or MAP of literals may come.
+    #[inline]
+    pub(crate) fn begins_nested(&mut self) -> bool {
+        self.skip_blanks().is_some() && matches!(self.peek(), Some(b'[' | b'{'))
+    }
+
+    /// Takes `[…]` or `{key: value, …}` of literals, and writes it as the text that such a value is loaded from. Numbers with a
+    /// point are understood only if the type `takes_points`.
+    pub(crate) fn nested(&mut self, out: &mut Vec<u8>, takes_points: bool) -> Option<()> {
+        out.clear();
+        self.nested_value(out, takes_points, NESTED_DEPTH_MAX)
+    }
+
+    fn nested_value(&mut self, out: &mut Vec<u8>, takes_points: bool, levels_left: u32) -> Option<()> {
+        let levels_left = levels_left.checked_sub(1)?;
+        let open = self.peek().filter(|byte| matches!(byte, b'[' | b'{'))?;
+        let close = if open == b'[' { b']' } else { b'}' };
+        self.at += 1;
+        out.push(open);
+        self.skip_blanks()?;
+        if self.peek()? != close {
+            loop {
+                self.nested_part(out, takes_points, levels_left)?;
+                if open == b'{' {
+                    self.take_byte(b':')?;
+                    out.push(b':');
+                    self.nested_part(out, takes_points, levels_left)?;
+                }
+                self.skip_blanks()?;
+                match self.peek()? {
+                    b',' => out.push(b','),
+                    byte if byte == close => break,
+                    _ => return None,
+                }
+                self.at += 1;
+            }
+        }
+        self.at += 1;
+        out.push(close);
+        Some(())
+    }
+
+    fn nested_part(&mut self, out: &mut Vec<u8>, takes_points: bool, levels_left: u32) -> Option<()> {
+        if self.begins_nested() {
+            return self.nested_value(out, takes_points, levels_left);
+        }
+        let mut scratch = Vec::new();
+        match self.literal(&mut scratch)? {
+            Cell::Null => out.extend_from_slice(b"null"),
+            Cell::Bool(value) => out.push(if value { b'1' } else { b'0' }),
+            Cell::Number(literal) => {
+                let digits = literal.strip_prefix(b"-").unwrap_or(literal);
+                let is_plain =
+                    digits.iter().all(|byte| byte.is_ascii_digit() || (takes_points && *byte == b'.'));
+                let ends = digits.first()?.is_ascii_digit() && digits.last()?.is_ascii_digit();
+                if !is_plain || !ends {
+                    return None;
+                }
+                out.extend_from_slice(literal);
+            }
+            Cell::Text(text) => {
+                out.push(b'"');
+                for &byte in text {
+                    if matches!(byte, b'"' | b'\\') {
+                        out.push(b'\\');
+                    }
+                    out.push(byte);
+                }
+                out.push(b'"');
+            }
+            _ => return None,
+        }
+        Some(())
     }
 
     /// A number that begins at `start`, whose sign is consumed already.

@@ -6,7 +6,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use sqlparser::ast::{Expr, SetExpr, Statement, UnaryOperator, Value};
 use std::sync::Arc;
-use tributary_types::{DataType, DefaultValue, TableDef};
+use tributary_types::{DataType, DefaultValue, Nested, TableDef};
 
 fn pairs() -> Arc<TableDef> {
     table(vec![
@@ -300,5 +300,33 @@ fn no_prefix_and_no_damage_of_a_statement_makes_the_scanner_panic() {
         }
         let offset = scan_insert_head(&damaged).map_or(0, |head| head.values_offset);
         let _ = decode_values(&damaged[offset..], &target, &InsertOptions::default(), &mut builder);
+    }
+}
+
+#[test]
+fn arrays_and_maps_of_literals_are_taken_beside_their_texts() {
+    let map = DataType::Nested(Nested::new(NestedType::Map(DataType::String, DataType::Int)));
+    let table = table(vec![column(0, "a", DataType::array(DataType::Int)), column(1, "m", map)]);
+    let taken = |sql: &str| {
+        let target = Target::new(&table, None).unwrap();
+        let mut builder = BlockBuilder::new(target.schema());
+        match decode_values(sql.as_bytes(), &target, &InsertOptions::default(), &mut builder).unwrap() {
+            ValuesOutcome::Rows(decoded) => Some((lines(&table, &decoded), decoded.counts.filtered)),
+            ValuesOutcome::General => None,
+        }
+    };
+    let (rows, filtered) = taken("VALUES ([1, -2,NULL], {'it''s': 7}), ('[3]', '{}'), ( [ ] , {} )").unwrap();
+    assert_eq!((rows.len(), filtered), (3, 0), "{rows:?}");
+    assert!(rows[0].contains("[1, -2, ]") && rows[0].contains("it's") && rows[1].contains("[3]"), "{rows:?}");
+    // A row that does not fit is rejected here, with the others of the load.
+    assert_eq!(taken("VALUES (['x'], {}), ([1], {})").unwrap().1, 1);
+    for other in [
+        "VALUES ([1 + 1], {})",
+        "VALUES ([1.5], {})",
+        "VALUES ({1}, {})",
+        "VALUES ([1, {})",
+        "VALUES ([x'41'], {})",
+    ] {
+        assert!(taken(other).is_none(), "{other}");
     }
 }

@@ -23,7 +23,7 @@ use crate::load::labels::{CatalogLabels, CatalogSchemas};
 use crate::load::load_records::LoadRecords;
 use crate::load::overwrites::RunningOverwrites;
 use crate::load::row_changes::RowChanges;
-use crate::node::host::SpoolRoom;
+use crate::node::host::{SpoolDisk, SpoolRoom, disk_limit, emptied};
 use crate::node::metrics::Metrics;
 use crate::node::names::Names;
 use crate::node::node_file::NodeFile;
@@ -35,14 +35,14 @@ use futures::{StreamExt, TryStreamExt};
 use parking_lot::{Mutex, RwLock};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::panic::resume_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use tributary_catalog::{Catalog, CatalogError, CatalogLocation, NodeEntry};
 use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, RecoveryReport};
 use tributary_kafka::Broker;
-use tributary_query::QueryEngine;
+use tributary_query::{QueryEngine, QueryOptions, Spill};
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
 use tributary_types::TableDef;
 use tributary_types::host::unix_ms;
@@ -102,6 +102,7 @@ impl Engine {
         )
         .await?;
         wal_dirs.remember(&node)?;
+        let disk_bytes = disk_limit(options.spool_limit_bytes, &options.state_dir);
         let facts = Arc::new(Facts {
             names: names(&catalog, tables),
             catalog: Arc::clone(&catalog),
@@ -112,7 +113,11 @@ impl Engine {
             node: node.id(),
             tables: options.tables.clone(),
             files: FileReading {
-                room: SpoolRoom { memory: Arc::clone(ingest.memory()), directory: options.state_dir.clone() },
+                room: SpoolRoom {
+                    memory: Arc::clone(ingest.memory()),
+                    directory: empty_directory(options.state_dir.join("spool"))?,
+                    disk: Arc::new(SpoolDisk::new(disk_bytes)),
+                },
                 local_dir: options.secure_load_dir.clone(),
                 parallel: options.query.target_partitions,
             },
@@ -120,9 +125,11 @@ impl Engine {
             started_unix_ms: unix_ms(),
             engine: OnceLock::new(),
         });
+        let spill =
+            Spill { directory: empty_directory(options.state_dir.join("spill"))?, limit_bytes: disk_bytes };
+        let query_options = QueryOptions { spill: Some(spill), ..options.query.clone() };
         let nobody = EngineNamespace { facts: Arc::clone(&facts), viewer: None };
-        let query =
-            QueryEngine::new(Arc::new(nobody), &store, options.query.clone()).map_err(StartError::Query)?;
+        let query = QueryEngine::new(Arc::new(nobody), &store, query_options).map_err(StartError::Query)?;
         let engine = Arc::new(Self {
             catalog: Arc::clone(&catalog),
             store,
@@ -223,6 +230,11 @@ impl Engine {
         }
         self.catalog.close().await;
     }
+}
+
+/// Makes or empties a directory of files that no start needs.
+fn empty_directory(path: PathBuf) -> Result<PathBuf, StartError> {
+    emptied(path.clone()).map_err(|source| StartError::Io { action: "empty", path, source })
 }
 
 fn lock_state(root: &Path) -> Result<File, StartError> {

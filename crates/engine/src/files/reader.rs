@@ -2,7 +2,7 @@
 
 use super::format::FilesFormat;
 use super::refused;
-use crate::node::host::{BodyFile, SpoolRoom};
+use crate::node::host::{BodyFile, SpoolRoom, memory_full};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::StreamExt;
@@ -52,7 +52,8 @@ impl FileReader {
             }
             None => {
                 let chunks = place.open(file).map(|chunk| chunk.map_err(|error| error.to_string()));
-                (Arc::clone(host), LoadBody::from_stream(chunks.boxed()).decompress(compression))
+                let limit_bytes = room.limit_of(&format.body);
+                (Arc::clone(host), LoadBody::from_stream(chunks.boxed(), limit_bytes).decompress(compression))
             }
         };
         let decoder = format.body.fields(format.names(), &[], &host)?;
@@ -125,7 +126,9 @@ impl FileReader {
     /// Takes the batches that are complete.
     fn take(&mut self) -> Result<(), SqlError> {
         self.ready.extend(self.decoder.take_batches());
-        self.held.set(self.decoder.held_bytes() as u64);
+        if !self.held.try_set(self.decoder.held_bytes() as u64) {
+            return Err(self.named(&memory_full()));
+        }
         match self.decoder.rejects().first() {
             None => Ok(()),
             Some(reject) => {

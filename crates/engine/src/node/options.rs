@@ -23,6 +23,8 @@ pub struct EngineOptions {
     /// A load with more decoded bytes is written to data files while it arrives.
     pub large_load_bytes: u64,
     pub error_log_keep: Duration,
+    /// The disk that bodies which wait to be read may take together, and as much what queries spill; 0: a tenth of what is free.
+    pub spool_limit_bytes: u64,
     /// How often partitions are made and dropped by the clock.
     pub dynamic_partition_interval: Duration,
     /// How long dropped objects can be recovered; 0: not at all.

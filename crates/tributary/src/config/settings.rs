@@ -133,6 +133,9 @@ settings! {
     /// Largest body of a load.
     streaming_load_max_mb: u64 = "10240", megabytes(1, COUNT_MAX);
 
+    /// Disk that Parquet and ORC bodies may take together while they wait to be read; queries may spill as much again. 0: a tenth of what is free at the start.
+    spool_limit_bytes: u64 = "0", bytes(0, u64::MAX);
+
     /// Directory of local files that LOAD DATA without LOCAL, `LOCAL()`, INTO OUTFILE and EXPORT may access. None: they may not access any.
     mysql_load_server_secure_path: Option<PathBuf> = "", optional_directory();
 

@@ -4,7 +4,7 @@ use super::path::{self, PathValues};
 use super::refused;
 use crate::access::{Object, Privilege};
 use crate::engine::Engine;
-use crate::load::body::reader::{MappedColumn, Value};
+use crate::load::body::reader::{MappedColumn, Value, resolve_derived};
 use crate::load::hidden_columns;
 use crate::load::partial_update::{self, Updates};
 use crate::variables::time_zone;
@@ -307,6 +307,7 @@ fn columns(def: &TableDef, part: &DataInfile) -> Result<Option<Vec<MappedColumn>
         value: Value::Expr(Sealed::new(expr.clone())),
     });
     let mut all: Vec<MappedColumn> = fields.chain(of_paths).chain(computed).collect();
+    resolve_derived(&mut all);
     // A condition on fields needs them as columns of the query engine, which only computed columns are made from.
     if part.preceding_filter.is_some() && all.iter().all(|column| matches!(column.value, Value::Field)) {
         let of_table = names.iter().filter(|name| def.schema.index_of(name).is_some());

@@ -191,7 +191,9 @@ impl Files {
             job.progress.bytes_read.fetch_add(chunk.len() as u64, Ordering::Relaxed);
         };
         let chunks = place.open(file).inspect_ok(count).map_err(|error| error.to_string());
-        let mut body = LoadBody::from_stream(chunks.boxed()).decompress(part.compression(&file.name));
+        let limit_bytes = self.engine.spool_room().limit_of(&part.body);
+        let mut body =
+            LoadBody::from_stream(chunks.boxed(), limit_bytes).decompress(part.compression(&file.name));
         let mut rows = 0;
         loop {
             let chunk = tokio::select! {

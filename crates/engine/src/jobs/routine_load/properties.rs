@@ -1,7 +1,7 @@
 //! The meaning of a job's properties. Names are in lower case; unknown ones are refused by name.
 
 use super::kept::{Clauses, Definition};
-use crate::load::body::reader::{MappedColumn, Value};
+use crate::load::body::reader::{MappedColumn, Value, resolve_derived};
 use crate::load::hidden_columns;
 use crate::load::partial_update::{self, Updates};
 use sqlparser::ast::Expr;
@@ -305,7 +305,9 @@ fn given_columns(clauses: &Clauses, table: &TableDef) -> Result<Option<Vec<Mappe
                 let expr = Sealed::new(tributary_sql::parse_expression(text)?);
                 Ok(MappedColumn { name: name.clone(), value: Value::Expr(expr) })
             };
-            columns.iter().map(mapped).collect::<Result<Vec<_>, SqlError>>()?
+            let mut columns = columns.iter().map(mapped).collect::<Result<Vec<_>, SqlError>>()?;
+            resolve_derived(&mut columns);
+            columns
         }
     };
     if has_filter && mapped.iter().all(|column| matches!(column.value, Value::Field)) {

@@ -13,10 +13,12 @@ use crate::load::generated::Completer;
 use crate::load::hidden_columns;
 use crate::load::partial_update::Updates;
 use crate::load::sink::{LoadSink, SinkError};
-use crate::node::host::Host;
+use crate::node::host::{Host, memory_full};
 use arrow::array::BooleanArray;
 use arrow::compute::filter_record_batch;
-use sqlparser::ast::Expr;
+use sqlparser::ast::{Expr, VisitorMut};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tributary_decode::{
@@ -26,6 +28,7 @@ use tributary_decode::{
 use tributary_http::ColumnMapping;
 use tributary_ingest::memory::InFlight;
 use tributary_query::RowFilter;
+use tributary_sql::visit::walk_expr_mut;
 use tributary_types::{ErrorCode, PartitionNames, Sealed, SqlError, TableDef};
 
 /// A name in the header `columns` and its meaning.
@@ -54,7 +57,50 @@ pub(crate) fn mapped(columns: &[ColumnMapping]) -> Result<Vec<MappedColumn>, Sql
         };
         Ok(MappedColumn { name: column.name.clone(), value })
     };
-    columns.iter().map(mapped).collect()
+    let mut columns: Vec<MappedColumn> = columns.iter().map(mapped).collect::<Result<_, _>>()?;
+    resolve_derived(&mut columns);
+    Ok(columns)
+}
+
+/// Puts the expressions of derived columns in the place of their names where later columns use them. A name that is a field's,
+/// too, stays the field's.
+pub(crate) fn resolve_derived(columns: &mut [MappedColumn]) {
+    let fields: Vec<String> = columns
+        .iter()
+        .filter(|column| matches!(column.value, Value::Field))
+        .map(|column| column.name.to_lowercase())
+        .collect();
+    let mut derived: HashMap<String, Expr> = HashMap::new();
+    for MappedColumn { name, value } in columns {
+        let Value::Expr(sealed) = value else { continue };
+        let mut expr = Expr::clone(sealed);
+        if !derived.is_empty() {
+            // It never breaks.
+            let _ = walk_expr_mut(&mut expr, &mut Substitute { derived: &derived });
+            *value = Value::Expr(Sealed::new(expr.clone()));
+        }
+        if !fields.contains(&name.to_lowercase()) {
+            derived.insert(name.to_lowercase(), Expr::Nested(Box::new(expr)));
+        }
+    }
+}
+
+/// Replaces names by expressions.
+struct Substitute<'a> {
+    derived: &'a HashMap<String, Expr>,
+}
+
+impl VisitorMut for Substitute<'_> {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Identifier(name) = expr
+            && let Some(value) = self.derived.get(&name.value.to_lowercase())
+        {
+            *expr = value.clone();
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// The error for a statement that gives another number of values than columns.
@@ -257,7 +303,9 @@ impl RowReader {
         mut blocks: Vec<Block>,
         interrupt: Interrupt<'_>,
     ) -> Result<(), ReadError> {
-        self.body_memory.set(self.decoder.held_bytes() as u64);
+        if !self.body_memory.try_set(self.decoder.held_bytes() as u64) {
+            return Err(memory_full().into());
+        }
         loop {
             if !blocks.is_empty() {
                 sink.push(engine, blocks).await?;
@@ -343,5 +391,35 @@ impl RowReader {
 impl Drop for RowReader {
     fn drop(&mut self) {
         self.engine.builders.give_back(self.decoder.take_builder());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_derived_column_is_used_by_later_ones_and_a_field_before_it() {
+        let column = |name: &str, expr: Option<&str>| ColumnMapping {
+            name: name.to_owned(),
+            expr: expr.map(str::to_owned),
+        };
+        let header = [
+            column("a", None),
+            column("t", None),
+            column("c", Some("t + 1")),
+            column("A", Some("a * 2")),
+            column("e", Some("`C` * 10 + a")),
+            column("f", Some("abs(e)")),
+        ];
+        let shown: Vec<String> = mapped(&header)
+            .expect("they are expressions")
+            .iter()
+            .filter_map(|column| match &column.value {
+                Value::Expr(expr) => Some(expr.to_string()),
+                Value::Field | Value::FieldAt(_) => None,
+            })
+            .collect();
+        assert_eq!(shown, ["t + 1", "a * 2", "(t + 1) * 10 + a", "abs(((t + 1) * 10 + a))"]);
     }
 }

@@ -57,7 +57,7 @@ pub(crate) fn mapped(columns: &[ColumnMapping]) -> Result<Vec<MappedColumn>, Sql
         };
         Ok(MappedColumn { name: column.name.clone(), value })
     };
-    let mut columns: Vec<MappedColumn> = columns.iter().map(mapped).collect::<Result<_, _>>()?;
+    let mut columns = columns.iter().map(mapped).collect::<Result<Vec<_>, SqlError>>()?;
     resolve_derived(&mut columns);
     Ok(columns)
 }

@@ -1,0 +1,117 @@
+//! Decoders of bodies, whatever the format.
+
+use crate::blocks::block::Block;
+use crate::blocks::builder::BlockBuilder;
+use crate::cells::reject::{Counts, Reject};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use std::borrow::Cow;
+use tributary_types::SqlError;
+
+/// A row that is carried to the next chunk counts from this on, in bytes: shorter ones are part of what a connection takes.
+const COUNTED_BYTES_MIN: usize = 64 * 1024;
+
+/// What counts of a row that is not complete.
+pub(crate) fn held_bytes(carry: &Vec<u8>) -> usize {
+    if carry.capacity() < COUNTED_BYTES_MIN { 0 } else { carry.capacity() }
+}
+
+/// Turns the bytes of one body into blocks of one table's rows.
+///
+/// The blocks, counts and reasons do not depend on where the body is cut into chunks. After an error the
+/// load must be given up.
+pub trait BodyDecoder: Send {
+    /// Decodes the rows that `chunk` completes.
+    ///
+    /// # Errors
+    /// If the body can't be read any further: a line that is too long, an expression that fails.
+    fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError>;
+
+    /// Decodes the rest at the body's end, and completes the last block.
+    ///
+    /// # Errors
+    /// See [`BodyDecoder::push`].
+    fn finish(&mut self) -> Result<(), SqlError>;
+
+    /// Continues after [`BodyDecoder::push`] or [`BodyDecoder::finish`]: decodes the next rows, and returns whether there were
+    /// any. Call it, and take the blocks, until there are none, so that a format that arrives in large pieces, or as a whole,
+    /// need not hold all of their rows.
+    ///
+    /// # Errors
+    /// See [`BodyDecoder::push`].
+    fn resume(&mut self) -> Result<bool, SqlError> {
+        Ok(false)
+    }
+
+    /// Bytes of the body held in memory, except its blocks and a row.
+    fn held_bytes(&self) -> usize {
+        0
+    }
+
+    /// The blocks that are complete.
+    fn take_blocks(&mut self) -> Vec<Block>;
+
+    /// The rows so far.
+    fn counts(&self) -> Counts;
+
+    /// The first rejected rows, at most [`crate::REJECTS_KEPT_MAX`].
+    fn rejects(&self) -> Cow<'_, [Reject]>;
+
+    /// Takes the buffers for a later load. The decoder can decode no more.
+    fn take_builder(&mut self) -> BlockBuilder;
+}
+
+/// Turns the bytes of one body into nullable columns, one for each field: the source of values that are computed.
+/// They are text, unless the body has types. Makes the same promises as [`BodyDecoder`].
+pub trait FieldDecoder: Send {
+    /// Reads the rows that `chunk` completes.
+    ///
+    /// # Errors
+    /// See [`BodyDecoder::push`].
+    fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError>;
+
+    /// Reads the rest at the body's end, and completes the last batch.
+    ///
+    /// # Errors
+    /// See [`BodyDecoder::push`].
+    fn finish(&mut self) -> Result<(), SqlError>;
+
+    /// See [`BodyDecoder::resume`].
+    ///
+    /// # Errors
+    /// See [`BodyDecoder::push`].
+    fn resume(&mut self) -> Result<bool, SqlError> {
+        Ok(false)
+    }
+
+    /// See [`BodyDecoder::held_bytes`].
+    fn held_bytes(&self) -> usize {
+        0
+    }
+
+    /// The fields, which must be known by now: they are once there is a batch.
+    ///
+    /// # Errors
+    /// Doris's text for a body without a line.
+    fn schema(&self) -> Result<SchemaRef, SqlError>;
+
+    /// The batches that are complete.
+    fn take_batches(&mut self) -> Vec<RecordBatch>;
+
+    /// The rows so far; `loaded` are those in batches.
+    fn counts(&self) -> Counts;
+
+    /// The first rejected rows, at most [`crate::REJECTS_KEPT_MAX`].
+    fn rejects(&self) -> &[Reject];
+}
+
+/// How the fields of a body are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldNames<'a> {
+    /// By these names; a row with more or fewer fields is rejected (Stream Load).
+    Given(&'a [String]),
+    /// `c1`, `c2`, … as many as in the first row; later rows may have fewer (NULL) or more (ignored), as in a table function.
+    Numbered,
+    /// The body's own names, and [`FieldNames::Numbered`] if it has none. Rows may have fewer or more fields, as there.
+    OfBody,
+}

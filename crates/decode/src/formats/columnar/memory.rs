@@ -1,0 +1,227 @@
+//! The memory that the decoder of one body may take.
+//!
+//! Invariant: what a body claims is counted before it is taken, against one limit for everything that its decoder holds:
+//! pages, dictionaries, blocks of streams, messages, and the rows of a batch. The process's budget is charged for it in
+//! large steps.
+//!
+//! Not its business: bytes of the body itself, which wait to be decoded ([`crate::Spool`]).
+
+use crate::formats::host::{LoadHost, MemoryAccount};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The most that the decoder of a body may hold, in bytes, and that one batch of its rows may take beside it.
+const LIMIT_BYTES: usize = 512 * 1024 * 1024;
+/// The budget is charged in multiples of this, in bytes; a decoder that holds less is not charged.
+const CHARGED_STEP_BYTES: usize = 8 * 1024 * 1024;
+
+/// Why there is no memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MemoryRefused {
+    #[error(
+        "it unpacks to {bytes} bytes at a time, the limit is {LIMIT_BYTES}; write smaller pages, blocks or batches, or load \
+         fewer columns"
+    )]
+    TooMuch { bytes: usize },
+    #[error(
+        "loads hold all the memory that there is for them, and it needs {bytes} bytes more; load it again later"
+    )]
+    Full { bytes: usize },
+}
+
+/// Counts what the decoder of one body holds.
+#[derive(Default)]
+pub(crate) struct BodyMemory {
+    /// `None` charges nobody.
+    account: Option<Box<dyn MemoryAccount>>,
+    /// What stays until it is given back.
+    held: AtomicUsize,
+    /// What the batch that is being read has.
+    batch: AtomicUsize,
+    /// What the account has been charged.
+    charged: AtomicUsize,
+}
+
+impl std::fmt::Debug for BodyMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BodyMemory")
+            .field("held", &self.held)
+            .field("batch", &self.batch)
+            .finish_non_exhaustive()
+    }
+}
+
+impl BodyMemory {
+    pub fn new(host: &dyn LoadHost) -> Arc<Self> {
+        Arc::new(Self { account: Some(host.memory()), ..Self::default() })
+    }
+
+    /// Counts what stays until the charge is dropped.
+    ///
+    /// # Errors
+    /// [`MemoryRefused`] if that is too much.
+    pub fn hold(self: &Arc<Self>, bytes: usize) -> Result<Charge, MemoryRefused> {
+        let mut charge = Charge::none(self);
+        charge.grow(bytes)?;
+        Ok(charge)
+    }
+
+    /// Begins a batch: the one before is gone.
+    pub fn begin_batch(&self) {
+        self.batch.store(0, Ordering::Relaxed);
+    }
+
+    /// Counts what a batch has.
+    ///
+    /// # Errors
+    /// [`MemoryRefused`] if that is too much.
+    pub fn add_to_batch(&self, bytes: usize) -> Result<(), MemoryRefused> {
+        self.add(&self.batch, bytes)
+    }
+
+    /// What is held, in bytes.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.total()
+    }
+
+    fn total(&self) -> usize {
+        self.held.load(Ordering::Relaxed) + self.batch.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, to: &AtomicUsize, bytes: usize) -> Result<(), MemoryRefused> {
+        let now = to.load(Ordering::Relaxed).saturating_add(bytes);
+        if now > LIMIT_BYTES {
+            return Err(MemoryRefused::TooMuch { bytes: now });
+        }
+        self.charge(self.total() + bytes)?;
+        to.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn charge(&self, total: usize) -> Result<(), MemoryRefused> {
+        let Some(account) = &self.account else { return Ok(()) };
+        let charged = self.charged.load(Ordering::Relaxed);
+        let wanted = total / CHARGED_STEP_BYTES * CHARGED_STEP_BYTES;
+        // One step more than is held stays charged, so that what comes and goes is not charged each time.
+        if (wanted..=wanted + CHARGED_STEP_BYTES).contains(&charged) {
+            return Ok(());
+        }
+        if !account.resize(wanted) {
+            return Err(MemoryRefused::Full { bytes: wanted - charged });
+        }
+        self.charged.store(wanted, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Part of a body's memory, given back when it is dropped.
+#[derive(Debug)]
+#[must_use = "dropped, the memory counts as free"]
+pub(crate) struct Charge {
+    memory: Arc<BodyMemory>,
+    bytes: usize,
+}
+
+impl Charge {
+    /// A charge of nothing, which may grow.
+    pub fn none(memory: &Arc<BodyMemory>) -> Self {
+        Self { memory: Arc::clone(memory), bytes: 0 }
+    }
+
+    /// Counts more.
+    ///
+    /// # Errors
+    /// [`MemoryRefused`] if that is too much; the charge is as before.
+    pub fn grow(&mut self, bytes: usize) -> Result<(), MemoryRefused> {
+        self.memory.add(&self.memory.held, bytes)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Makes it a charge of at least `bytes`.
+    ///
+    /// # Errors
+    /// See [`Charge::grow`].
+    pub fn grow_to(&mut self, bytes: usize) -> Result<(), MemoryRefused> {
+        self.grow(bytes.saturating_sub(self.bytes))
+    }
+
+    /// Gives all of it to the batch that is being read, which may still refer to what it was for.
+    ///
+    /// # Errors
+    /// [`MemoryRefused`] if the batch has too much.
+    pub fn leave_to_batch(&mut self) -> Result<(), MemoryRefused> {
+        self.memory.held.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.memory.add_to_batch(std::mem::take(&mut self.bytes))
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.memory.held.fetch_sub(self.bytes, Ordering::Relaxed);
+        // It is less: no account refuses that.
+        let _ = self.memory.charge(self.memory.total());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU32;
+
+    #[test]
+    fn what_is_held_together_is_bounded() {
+        let memory = Arc::new(BodyMemory::default());
+        let mut all = memory.hold(LIMIT_BYTES - 1).unwrap();
+        assert!(memory.hold(2).unwrap_err().to_string().contains("the limit is 536870912"));
+        all.grow_to(LIMIT_BYTES).unwrap();
+        assert_eq!(all.grow(1), Err(MemoryRefused::TooMuch { bytes: LIMIT_BYTES + 1 }));
+        memory.add_to_batch(LIMIT_BYTES).unwrap();
+        assert!(memory.add_to_batch(1).is_err());
+        memory.begin_batch();
+        all.leave_to_batch().unwrap();
+        assert!(memory.add_to_batch(1).is_err());
+        drop(memory.hold(LIMIT_BYTES).unwrap());
+        memory.begin_batch();
+        drop(all);
+        assert_eq!(memory.bytes(), 0);
+    }
+
+    /// Knows how often it was resized, and grants up to a limit.
+    #[derive(Clone, Default)]
+    struct Account {
+        bytes: Arc<AtomicUsize>,
+        resized: Arc<AtomicU32>,
+    }
+
+    const GRANTED: usize = 64 * 1024 * 1024;
+
+    impl MemoryAccount for Account {
+        fn resize(&self, bytes: usize) -> bool {
+            self.resized.fetch_add(1, Ordering::Relaxed);
+            let is_granted = bytes <= GRANTED;
+            if is_granted {
+                self.bytes.store(bytes, Ordering::Relaxed);
+            }
+            is_granted
+        }
+    }
+
+    #[test]
+    fn the_budget_is_charged_in_large_steps_and_may_refuse() {
+        let account = Account::default();
+        let memory =
+            Arc::new(BodyMemory { account: Some(Box::new(account.clone())), ..BodyMemory::default() });
+        let charges: Vec<_> = (0..1000).map(|_| memory.hold(GRANTED / 1000).unwrap()).collect();
+        let charged = account.bytes.load(Ordering::Relaxed);
+        assert!((GRANTED - CHARGED_STEP_BYTES..=GRANTED).contains(&charged), "{charged}");
+        assert!(account.resized.load(Ordering::Relaxed) < 10);
+        let before = memory.bytes();
+        let refused = memory.hold(2 * CHARGED_STEP_BYTES).unwrap_err();
+        assert!(matches!(refused, MemoryRefused::Full { .. }), "{refused}");
+        assert_eq!(memory.bytes(), before);
+        drop(charges);
+        assert!(account.bytes.load(Ordering::Relaxed) <= CHARGED_STEP_BYTES);
+    }
+}

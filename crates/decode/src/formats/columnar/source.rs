@@ -1,0 +1,97 @@
+//! Files of all formats as batches of their columns.
+
+use super::ColumnarFormat;
+use super::ipc::IpcSource;
+use super::orc::OrcSource;
+use super::parquet::ParquetSource;
+use crate::formats::host::LoadHost;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use std::sync::Arc;
+use tributary_types::SqlError;
+
+/// The bytes of a body as batches.
+pub(super) enum Source {
+    Parquet(Box<ParquetSource>),
+    Orc(OrcSource),
+    Ipc(Box<IpcSource>),
+}
+
+impl Source {
+    pub(super) fn new(format: ColumnarFormat, host: &Arc<dyn LoadHost>) -> Self {
+        match format {
+            ColumnarFormat::Parquet => Self::Parquet(Box::new(ParquetSource::new(&**host))),
+            ColumnarFormat::Orc => Self::Orc(OrcSource::new(host)),
+            ColumnarFormat::Arrow => Self::Ipc(Box::new(IpcSource::new(&**host))),
+        }
+    }
+
+    /// Takes bytes of the body.
+    ///
+    /// # Errors
+    /// They can't be kept, or are no such file.
+    pub(super) fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError> {
+        match self {
+            Self::Parquet(source) => source.push(chunk),
+            Self::Orc(source) => source.push(chunk),
+            Self::Ipc(source) => source.push(chunk),
+        }
+    }
+
+    /// Says that the body is complete.
+    ///
+    /// # Errors
+    /// It is no such file, or is cut off.
+    pub(super) fn finish(&mut self) -> Result<(), SqlError> {
+        match self {
+            Self::Parquet(source) => source.finish(),
+            Self::Orc(source) => source.finish(),
+            Self::Ipc(source) => source.finish(),
+        }
+    }
+
+    /// The columns of the file, once they are known.
+    pub(super) fn schema(&self) -> Option<&SchemaRef> {
+        match self {
+            Self::Parquet(source) => source.schema(),
+            Self::Orc(source) => source.schema(),
+            Self::Ipc(source) => source.schema(),
+        }
+    }
+
+    /// Says which columns batches have: their places in the file, ascending. Once, when the schema is known.
+    ///
+    /// # Errors
+    /// The file can't be read.
+    pub(super) fn choose(&mut self, columns: Vec<usize>) -> Result<(), SqlError> {
+        match self {
+            Self::Parquet(source) => source.choose(&columns),
+            Self::Orc(source) => source.choose(columns),
+            Self::Ipc(source) => {
+                source.choose(columns);
+                Ok(())
+            }
+        }
+    }
+
+    /// The next batch; `None` if the body has no more yet.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>, SqlError> {
+        match self {
+            Self::Parquet(source) => source.next(),
+            Self::Orc(source) => source.next(),
+            Self::Ipc(source) => source.next(),
+        }
+    }
+
+    /// What is held of the body itself; what is decoded of it is charged to its memory.
+    pub(super) fn held_bytes(&self) -> usize {
+        match self {
+            Self::Parquet(source) => source.held_bytes(),
+            Self::Orc(source) => source.held_bytes(),
+            Self::Ipc(source) => source.held_bytes(),
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! CSV, streamed: chunks of any size in, blocks out.
+//!
+//! Invariant: the result does not depend on where the input is cut into chunks; memory is bounded
+//! by the blocks that were not taken yet and one line.
+//!
+//! Not its business: compression, the `columns` header, `where`; loads that need expressions take
+//! [`CsvStrings`] through the query engine.
+
+mod enclosed;
+mod row;
+mod split;
+mod strings;
+
+pub use strings::CsvStrings;
+
+use crate::blocks::block::Block;
+use crate::blocks::builder::BlockBuilder;
+use crate::cells::cell::Cell;
+use crate::cells::reject::{Counts, Reject, shown};
+use crate::formats::body::BodyDecoder;
+use crate::rows::loader::{Decoded, LoadRules, Loader, Progress};
+use crate::rows::target::{Target, Wording};
+use row::{Row, RowSink};
+use split::Splitter;
+use std::borrow::Cow;
+use tributary_types::{ErrorCode, SqlError};
+
+/// The longest line, in bytes.
+pub const LINE_BYTES_MAX: usize = 128 * 1024 * 1024;
+
+/// Which header lines a CSV body begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CsvHeader {
+    /// `csv`
+    #[default]
+    None,
+    /// `csv_with_names`: a line with the names of the fields.
+    Names,
+    /// `csv_with_names_and_types`: a second line, of types, which is skipped.
+    NamesAndTypes,
+}
+
+/// How a CSV body is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CsvFormat {
+    pub header: CsvHeader,
+    /// One byte or more.
+    pub column_separator: Vec<u8>,
+    /// One byte or more. With `\n` a `\r` before it is dropped.
+    pub line_delimiter: Vec<u8>,
+    /// Separators and delimiters between two of these are data.
+    pub enclose: Option<u8>,
+    /// Makes the next byte of an enclosed field data.
+    pub escape: Option<u8>,
+    /// Drop the outermost `"` of each field that is not enclosed: of an enclosed one they are gone.
+    pub trim_double_quotes: bool,
+    /// Lines at the beginning that are skipped where there is no [`CsvFormat::header`].
+    pub skip_lines: u64,
+    /// An empty field is NULL, not an empty text.
+    pub empty_field_as_null: bool,
+}
+
+impl Default for CsvFormat {
+    fn default() -> Self {
+        Self {
+            header: CsvHeader::None,
+            column_separator: b"\t".to_vec(),
+            line_delimiter: b"\n".to_vec(),
+            enclose: None,
+            escape: None,
+            trim_double_quotes: false,
+            skip_lines: 0,
+            empty_field_as_null: false,
+        }
+    }
+}
+
+impl CsvFormat {
+    /// Lines at the beginning that are not rows. `skip_lines` has no effect with a header, as in Doris.
+    #[must_use]
+    pub const fn lines_to_skip(&self) -> u64 {
+        match self.header {
+            CsvHeader::None => self.skip_lines,
+            CsvHeader::Names => 1,
+            CsvHeader::NamesAndTypes => 2,
+        }
+    }
+
+    fn check(&self) -> Result<(), SqlError> {
+        for (name, value) in
+            [("column_separator", &self.column_separator), ("line_delimiter", &self.line_delimiter)]
+        {
+            if value.is_empty() {
+                return Err(SqlError::detail(
+                    ErrorCode::Unknown,
+                    format!("{name} is empty; give at least one byte"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A field's text, `None` for NULL. Only `\N` outside of quotes is NULL.
+    #[inline]
+    fn value<'a>(&self, field: &'a [u8], is_enclosed: bool) -> Option<&'a [u8]> {
+        if !is_enclosed && field == b"\\N" {
+            return None;
+        }
+        let field = match field {
+            [b'"', inner @ .., b'"'] if self.trim_double_quotes && !is_enclosed => inner,
+            field => field,
+        };
+        if self.empty_field_as_null && field.is_empty() { None } else { Some(field) }
+    }
+
+    fn column_count_reason(&self, expected: usize, row: &Row<'_>) -> String {
+        let actual = row.len();
+        let relation = if actual > expected { "more" } else { "less" };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mark = |name: &str, byte: Option<u8>| {
+            byte.map_or_else(String::new, |byte| format!("{name}:[{}] ", text(&[byte])))
+        };
+        let values: String = (0..actual.min(1000)).map(|field| shown(row.field(field).0) + ", ").collect();
+        format!(
+            "actual column number in csv file is  {relation} than  schema column number.actual number: \
+             {actual}, schema column number: {expected}; line delimiter: [{}], column separator: [{}], \
+             {}{}result values:[{}]",
+            text(&self.line_delimiter),
+            text(&self.column_separator),
+            mark("enclose", self.enclose),
+            mark("escape", self.escape),
+            shown(values.as_bytes())
+        )
+    }
+}
+
+/// A line that is not UTF-8.
+fn bad_encoding() -> Reject {
+    Reject {
+        reason: "Unable to display, only support csv data in utf8 codec, please check the data encoding"
+            .into(),
+        source_line: "Unable to display".into(),
+    }
+}
+
+/// A row with more or fewer fields than columns.
+fn wrong_count(format: &CsvFormat, expected: usize, row: &Row<'_>) -> Reject {
+    Reject { reason: format.column_count_reason(expected, row), source_line: shown(row.line()) }
+}
+
+/// Decodes a CSV body straight into blocks.
+#[derive(Debug)]
+pub struct CsvDecoder {
+    target: Target,
+    format: CsvFormat,
+    rules: LoadRules,
+    splitter: Splitter,
+    builder: BlockBuilder,
+    progress: Progress,
+}
+
+impl CsvDecoder {
+    /// A decoder whose fields are the target's.
+    ///
+    /// # Errors
+    /// If a separator is empty.
+    pub fn new(target: Target, format: CsvFormat, rules: LoadRules) -> Result<Self, SqlError> {
+        let builder = BlockBuilder::new(target.schema());
+        Self::with_builder(target, format, rules, builder)
+    }
+
+    /// Like [`CsvDecoder::new`], with the buffers of an earlier load, of whatever table.
+    ///
+    /// # Errors
+    /// See [`CsvDecoder::new`].
+    pub fn with_builder(
+        target: Target,
+        format: CsvFormat,
+        rules: LoadRules,
+        mut builder: BlockBuilder,
+    ) -> Result<Self, SqlError> {
+        format.check()?;
+        builder.reset(target.schema());
+        let splitter = Splitter::new(&format, format.lines_to_skip());
+        Ok(Self { target, format, rules, splitter, builder, progress: Progress::default() })
+    }
+
+    /// Decodes the lines that `chunk` completes.
+    ///
+    /// # Errors
+    /// If a line is longer than [`LINE_BYTES_MAX`]; the load must be given up then.
+    pub fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError> {
+        let (splitter, mut sink) = self.parts();
+        splitter.push(chunk, &mut sink)
+    }
+
+    /// Decodes the last line, which needs no delimiter, and completes the last block.
+    ///
+    /// # Errors
+    /// See [`CsvDecoder::push`].
+    pub fn finish(&mut self) -> Result<(), SqlError> {
+        let (splitter, mut sink) = self.parts();
+        splitter.finish(&mut sink)?;
+        sink.loader.end_block();
+        Ok(())
+    }
+
+    /// What is held of a line that is not complete, in bytes.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.splitter.held_bytes()
+    }
+
+    /// The blocks that are complete.
+    pub fn take_blocks(&mut self) -> Vec<Block> {
+        std::mem::take(&mut self.progress.decoded.blocks)
+    }
+
+    /// The rows so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.progress.decoded.counts
+    }
+
+    /// Takes the buffers for a later load; rows that are in no finished block go with them. The decoder
+    /// can decode no more.
+    pub fn take_builder(&mut self) -> BlockBuilder {
+        self.builder.take()
+    }
+
+    /// The first rejected rows, at most [`crate::REJECTS_KEPT_MAX`].
+    #[must_use]
+    pub fn rejects(&self) -> &[Reject] {
+        &self.progress.decoded.rejects
+    }
+
+    /// What was decoded and not taken: call [`CsvDecoder::finish`] first.
+    #[must_use]
+    pub fn into_decoded(self) -> Decoded {
+        self.progress.decoded
+    }
+
+    fn parts(&mut self) -> (&mut Splitter, BlockSink<'_>) {
+        let rules = self.rules.worded(Wording::File);
+        let now_micros = self.rules.clock.now_micros;
+        let loader = Loader::new(&self.target, &mut self.builder, rules, now_micros, &mut self.progress);
+        (&mut self.splitter, BlockSink { loader, format: &self.format })
+    }
+}
+
+impl BodyDecoder for CsvDecoder {
+    fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError> {
+        self.push(chunk)
+    }
+
+    fn finish(&mut self) -> Result<(), SqlError> {
+        self.finish()
+    }
+
+    fn held_bytes(&self) -> usize {
+        Self::held_bytes(self)
+    }
+
+    fn take_blocks(&mut self) -> Vec<Block> {
+        self.take_blocks()
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts()
+    }
+
+    fn rejects(&self) -> Cow<'_, [Reject]> {
+        Cow::Borrowed(self.rejects())
+    }
+
+    fn take_builder(&mut self) -> BlockBuilder {
+        self.take_builder()
+    }
+}
+
+/// Rows into a loader.
+struct BlockSink<'a> {
+    loader: Loader<'a>,
+    format: &'a CsvFormat,
+}
+
+impl RowSink for BlockSink<'_> {
+    #[inline]
+    fn row(&mut self, row: Row<'_>) {
+        let expected = self.loader.target.field_count();
+        if row.len() != expected {
+            return self.loader.reject_row(|| wrong_count(self.format, expected, &row));
+        }
+        for index in 0..expected {
+            let (field, is_enclosed) = row.field(index);
+            match self.format.value(field, is_enclosed) {
+                Some(text) => self.loader.put_text(index, text),
+                None => self.loader.put(index, Cell::Null),
+            }
+        }
+        self.loader.end_row(|| row.dump(self.format));
+    }
+
+    fn bad_encoding(&mut self) {
+        self.loader.reject_row(bad_encoding);
+    }
+}
+
+#[cfg(test)]
+mod tests;

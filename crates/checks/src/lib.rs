@@ -7,6 +7,7 @@
 //! | `packages` | licences and duplicate versions are allowed by `deny.toml` |
 //! | `links` | links between the documents lead to files that exist |
 //! | `english` | comments and documents avoid the phrases that CONTRIBUTING.md advises against |
+//! | `spawns` | panics of background work are seen by somebody |
 //!
 //! The tables and lists in those documents are the rules; a test fails as well when an entry there is no
 //! longer needed, so that they stay true. The tests need no network.
@@ -18,6 +19,7 @@ mod english;
 mod folders;
 mod links;
 mod packages;
+mod spawns;
 
 use serde_json::Value;
 use std::path::PathBuf;

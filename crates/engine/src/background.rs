@@ -1,28 +1,34 @@
 //! Jobs that a statement starts, that continue without its client and end by themselves: loads of files, exports.
 //!
 //! Invariant: the catalog has a job before its client is answered, and how it ended before anybody is shown that, so what a crash cut off
-//! is found by the next start.
+//! is found by the next start. A job that panics ends; one that may be what ends the server is not begun for ever.
 //!
 //! Not its business: the work of a job, and the jobs of `ROUTINE LOAD`, which never end by themselves.
 
 use crate::access::interrupt::{Interrupt, Interrupted, Stop};
+use crate::engine::Engine;
+use crate::finished::{Door, FinishedRequest};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tributary_catalog::{Catalog, JobRecord};
 use tributary_sql::JobsBy;
 use tributary_types::pattern::like;
-use tributary_types::{SourceId, SqlError};
+use tributary_types::{SourceId, SqlError, host};
 
 /// Jobs of a kind that run at a time; later ones are PENDING.
 const RUNNING_MAX: usize = 2;
 /// Jobs of a kind that wait or run; more are refused.
 pub(crate) const UNFINISHED_MAX: usize = 1000;
+
+/// A job that was begun this often without an orderly stop in between is not begun again.
+const STARTS_MAX: u32 = 3;
 
 /// How often a job that waits for its turn looks whether it was stopped.
 const TURN_LOOK: Duration = Duration::from_millis(50);
@@ -52,6 +58,24 @@ pub(crate) trait Record: Clone + Send + Serialize + DeserializeOwned + 'static {
     fn state(&self) -> &'static str;
     /// When it ended, in milliseconds since 1970; `None` if it has not.
     fn finished_ms(&self) -> Option<i64>;
+    /// How often the job was begun since the server last stopped in order.
+    fn starts(&mut self) -> &mut u32;
+    /// Ends it as one that failed.
+    fn fail(&mut self, message: &str, now_ms: i64);
+    /// Whose privileges the job has: user and host; `None` if it needs none.
+    fn owner(&self) -> Option<(&str, &str)> {
+        None
+    }
+    /// Why it failed, if it has.
+    fn failure(&self) -> Option<&str>;
+    /// Rows that it has loaded or written.
+    fn rows(&self) -> u64 {
+        0
+    }
+    /// Whether a job whose work panicked can be ended; otherwise the next start finds out how far it came.
+    fn ends_with_panic(&self) -> bool {
+        true
+    }
 }
 
 /// A job.
@@ -254,6 +278,42 @@ impl<R: Record> Jobs<R> {
         running.len()
     }
 
+    /// Notes that a job which was cut off is begun again. One that was cut off too often ends instead: it may be what ends the
+    /// server. Returns whether it may begin.
+    pub async fn begins_again(&self, job: &Job<R>) -> bool {
+        let starts = *job.record().starts();
+        if starts >= STARTS_MAX {
+            let message = format!(
+                "the server has ended {starts} times while the job ran, and was never stopped in order meanwhile; the job is not begun \
+                 again. If it was not what ended the server, submit it again"
+            );
+            tracing::error!(job = job.id, kind = R::KIND, message, "a job is cancelled");
+            self.end(job, |record| record.fail(&message, host::unix_ms())).await;
+            return false;
+        }
+        if let Err(error) = self.change(job, |record| *record.starts() += 1).await {
+            tracing::warn!(job = job.id, %error, "it can't be noted that a job is begun again");
+        }
+        true
+    }
+
+    async fn panicked(&self, job: &Job<R>, text: &str) {
+        let message = format!("its work panicked, which is a bug of the server: {text}");
+        let now = host::unix_ms();
+        if job.has_ended() {
+            return;
+        }
+        if job.record().ends_with_panic() {
+            self.end(job, |record| record.fail(&message, now)).await;
+        } else {
+            tracing::error!(
+                job = job.id,
+                kind = R::KIND,
+                "the next start finds out how far a job came that panicked"
+            );
+        }
+    }
+
     /// Forgets jobs that ended before the time (ms since 1970).
     pub async fn purge(&self, before_ms: i64) {
         for job in self.all() {
@@ -273,6 +333,53 @@ impl<R: Record> Jobs<R> {
         jobs.iter().filter(|job| !job.has_ended()).for_each(|job| job.pause());
         for job in &jobs {
             job.ended().await;
+            if !job.has_ended()
+                && let Err(error) = self.change(job, |record| *record.starts() = 0).await
+            {
+                tracing::warn!(job = job.id, %error, "it can't be noted that a job was stopped in order");
+            }
         }
     }
 }
+
+/// Runs a job's work in a task of its own. If the work panics the job ends with the panic's text; in any case whoever waits for its
+/// end is told.
+pub(crate) fn spawn<R: Record>(
+    engine: &Arc<Engine>,
+    jobs: fn(&Engine) -> &Jobs<R>,
+    job: Arc<Job<R>>,
+    work: impl Future<Output = ()> + Send + 'static,
+) {
+    let engine = Arc::clone(engine);
+    let watcher = engine.ingest.watcher().clone();
+    engine.ingest.watcher().spawn_once(R::KIND, async move {
+        let (announced, begun) = (Announced(job), Instant::now());
+        if let Err(text) = watcher.catch(R::KIND, work).await {
+            jobs(&engine).panicked(&announced.0, &text).await;
+        }
+        let record = announced.0.record();
+        if record.finished_ms().is_some() {
+            let (user, host) = record.owner().unwrap_or_default();
+            engine.finished(FinishedRequest {
+                principal: &engine.principal(user, host),
+                door: Door::Job,
+                statement: record.label(),
+                rows: record.rows(),
+                took: begun.elapsed(),
+                error: record.failure(),
+            });
+        }
+    });
+}
+
+/// Announces the end of a job's work when it is dropped.
+struct Announced<R: Record>(Arc<Job<R>>);
+
+impl<R: Record> Drop for Announced<R> {
+    fn drop(&mut self) {
+        self.0.announce();
+    }
+}
+
+#[cfg(test)]
+mod tests;

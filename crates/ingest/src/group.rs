@@ -25,6 +25,8 @@ pub enum CloseReason {
     Bytes,
     /// Groups that are open take too much of the memory for rows.
     Memory,
+    /// The log is nearly full, and the group holds its oldest entries.
+    Log,
     /// The interval is 0 and the log was free.
     LogFree,
     Sync,
@@ -34,10 +36,11 @@ pub enum CloseReason {
 }
 
 impl CloseReason {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Interval,
         Self::Bytes,
         Self::Memory,
+        Self::Log,
         Self::LogFree,
         Self::Sync,
         Self::SchemaChange,
@@ -51,6 +54,7 @@ impl CloseReason {
             Self::Interval => "interval",
             Self::Bytes => "bytes",
             Self::Memory => "memory",
+            Self::Log => "log",
             Self::LogFree => "log_free",
             Self::Sync => "sync",
             Self::SchemaChange => "schema_change",

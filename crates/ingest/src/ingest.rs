@@ -5,6 +5,7 @@ use crate::group::CloseReason;
 use crate::load::route::switch_of_rows;
 use crate::load::{Answered, LoadRows};
 use crate::maintenance::wal_space::WalSpace;
+use crate::maintenance::watched::Watcher;
 use crate::memory::{Admitted, MemoryBudget};
 use crate::metrics::IngestMetrics;
 use crate::options::{IngestOptions, LabelStore, SchemaHistory};
@@ -42,6 +43,9 @@ pub struct Ingest {
     /// Tables that were flushed and may have small files.
     pub(crate) to_compact: Mutex<BTreeSet<TableId>>,
     pub(crate) flushed: Notify,
+    /// A flush has ended, so the logs may be released further.
+    pub(crate) to_release: Notify,
+    pub(crate) watcher: Watcher,
     pub(crate) labels: Arc<dyn LabelStore>,
     /// Held while the store of labels is updated.
     pub(crate) storing_labels: tokio::sync::Mutex<()>,
@@ -70,6 +74,7 @@ impl Ingest {
         // Threads that wait for their logs' disks must leave one for the clients.
         options.wal.may_write_here.get_or_insert(processors > options.wal_dirs.len());
         let mut logs = recovery::read_logs(&options, &disk, &tables, history)?;
+        let watcher = Watcher::new(metrics.background_panics.clone());
         let core = Arc::new(Core {
             transactions: Arc::new(Transactions::new(logs.next_txn)),
             metrics,
@@ -96,6 +101,8 @@ impl Ingest {
             prepared: Arc::new(Ranked::new(Rank::Prepared, prepared)),
             to_compact: Mutex::default(),
             flushed: Notify::new(),
+            to_release: Notify::new(),
+            watcher,
             labels,
             storing_labels: tokio::sync::Mutex::default(),
             options,
@@ -393,6 +400,12 @@ impl Ingest {
     #[must_use]
     pub fn open_groups(&self) -> u64 {
         self.queues.read().values().map(|queue| queue.open_groups()).sum()
+    }
+
+    /// Watches background work, also that of others.
+    #[must_use]
+    pub fn watcher(&self) -> &Watcher {
+        &self.watcher
     }
 
     #[must_use]

@@ -17,7 +17,7 @@
 //! | `memory` | the budget for rows in memory, and how loads wait for it | what the rows are |
 //! | `changes` | changes of tables beside loads: schema, partitions, recycling | the catalog |
 //! | `recovery` | what the log's entries mean, and from the log back to tables and transactions | loads that come |
-//! | `maintenance` | flushing tables and releasing the log | what is acknowledged |
+//! | `maintenance` | flushing, compacting and sweeping tables and releasing the log, in watched background tasks | what is acknowledged |
 //!
 //! At the root are `ingest`, the crate's interface, and what all folders use: `options`, `error`, `metrics`, `tasks`.
 
@@ -44,6 +44,7 @@ pub use ingest::Ingest;
 pub use load::route::{Body, Fallback, LoadTraits, Route, Source, Switch, route};
 pub use load::{Answered, LoadRows, route};
 pub use maintenance::wal_space::{self, WalSpace};
+pub use maintenance::watched::Watcher;
 pub use metrics::IngestMetrics;
 pub use options::{IngestOptions, LabelStore, SchemaHistory};
 pub use recovery::{RecoveryReport, inspect, record};

@@ -118,6 +118,11 @@ impl MemoryBudget {
         used > self.limit / 2 || (head > 0 && used.saturating_add(head) > self.limit)
     }
 
+    /// Whether loads wait.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
     /// Waits until `bytes` more fit; an empty budget has room for anything. The room is kept for the load until the result is
     /// dropped, which is when it has joined a group.
     ///

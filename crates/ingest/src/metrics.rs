@@ -2,6 +2,7 @@
 
 use crate::group::CloseReason;
 use crate::load::route::{Fallback, Switch};
+use crate::maintenance::watched::panic_counter;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
     exponential_buckets,
@@ -28,6 +29,8 @@ pub struct IngestMetrics {
     pub flushed_rows: IntCounter,
     pub flushed_bytes: IntCounter,
     pub flush_seconds: Histogram,
+    pub flushes_running: IntGauge,
+    pub flushes_backing_off: IntGauge,
     pub compactions: IntCounter,
     /// Tables that can't be read or flushed, each for the same reason several times in a row.
     pub tables_stuck: IntGauge,
@@ -35,6 +38,7 @@ pub struct IngestMetrics {
     pub blocks_built: IntCounter,
     /// Loads and truncations that arrived during a change of the table's schema or partitions, and waited for its end.
     pub held: IntCounter,
+    pub(crate) background_panics: IntCounterVec,
 }
 
 impl IngestMetrics {
@@ -103,6 +107,11 @@ impl IngestMetrics {
                 "Duration of a flush",
                 exponential_buckets(0.001, 2.0, 16)?,
             )?,
+            flushes_running: make.gauge("tributary_flushes_running", "Flushes that are under way")?,
+            flushes_backing_off: make.gauge(
+                "tributary_flushes_backing_off",
+                "Tables whose last flush failed and that are left alone for a while",
+            )?,
             compactions: make
                 .counter("tributary_compactions_total", "Rewrites of many data files into few")?,
             tables_stuck: make.gauge(
@@ -117,6 +126,7 @@ impl IngestMetrics {
                 "tributary_loads_held_total",
                 "Loads and truncations that waited for the end of a schema change, or of REPLACE PARTITION, of their table",
             )?,
+            background_panics: panic_counter(registry)?,
         })
     }
 

@@ -34,6 +34,8 @@ pub mod recycle;
 pub mod recycled;
 mod rows;
 mod run;
+#[cfg(test)]
+mod scheduling;
 mod shared_job;
 pub mod shares;
 mod store;

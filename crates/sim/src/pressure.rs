@@ -53,7 +53,7 @@ fn waits(seed: u64, def: &Arc<TableDef>) -> Vec<Duration> {
             let process = Process::start(&hardware, &plan, 1, &is_dead).await.expect("nothing fails");
             let table = process.store.create(&def).await.expect("nothing fails");
             process.ingest.attach(Arc::clone(&table));
-            machine.spawn_local(Arc::clone(&process.ingest).maintain());
+            process.ingest.start_maintenance();
             for client in 0..CLIENTS {
                 let (ingest, table) = (Arc::clone(&process.ingest), Arc::clone(&table));
                 let (machine, waits, busy) = (Rc::clone(&machine), Rc::clone(&waits), Rc::clone(&busy));

@@ -83,7 +83,7 @@ enum End {
 /// If the operating system gives no more threads.
 #[must_use]
 pub fn libraries() -> Arc<Runtime> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build();
     Arc::new(runtime.expect("the operating system gives a few threads"))
 }
 
@@ -402,7 +402,7 @@ fn work(world: &Rc<World>) -> bool {
     world.reads_may_fail.set(faults.unreadable.is_some());
     world.hardware.disk.set_faults(faults);
     let ingest = Arc::clone(&world.process().ingest);
-    world.machine.spawn_local(Arc::clone(&ingest).maintain());
+    assert!(ingest.start_maintenance().is_empty(), "tasks of a simulation end with its machine");
     world.busy.set(world.plan.clients);
     for _ in 0..world.plan.clients {
         world.machine.spawn_local(client(Rc::clone(world)));

@@ -41,6 +41,8 @@ pub struct SimStore {
     answers_lost: Arc<AtomicU64>,
     /// The maximum time of each step, in µs.
     step_us: Arc<AtomicU64>,
+    /// What begins so is never answered.
+    stuck: Arc<Mutex<Vec<String>>>,
 }
 
 /// The maximum time of a step, in µs, unless the store is a slow one.
@@ -57,6 +59,7 @@ impl SimStore {
             loses_one_in: Arc::default(),
             answers_lost: Arc::default(),
             step_us: Arc::new(AtomicU64::new(STEP_US)),
+            stuck: Arc::default(),
         }
     }
 
@@ -64,6 +67,20 @@ impl SimStore {
     #[cfg(test)]
     pub fn slow_down(&self, step_us: u64) {
         self.step_us.store(step_us, Ordering::Relaxed);
+    }
+
+    /// From now on nothing below `prefix` is answered.
+    #[cfg(test)]
+    pub fn get_stuck_below(&self, prefix: &str) {
+        self.stuck.lock().push(format!("{prefix}/"));
+    }
+
+    /// Does not return if nothing there is answered.
+    async fn answers(&self, location: &Path) {
+        let is_stuck = self.stuck.lock().iter().any(|prefix| location.as_ref().starts_with(prefix.as_str()));
+        if is_stuck {
+            pending::<()>().await;
+        }
     }
 
     /// From now on one answer to a write or a delete out of `one_in` is lost; 0 for none.
@@ -122,6 +139,7 @@ impl SimStore {
     }
 
     async fn put_file(&self, location: &Path, payload: PutPayload, create: bool) -> Result<PutResult> {
+        self.answers(location).await;
         let target = Self::disk_path(location);
         let failed = |error| to_error(location, error);
         let number = self.staged.fetch_add(1, Ordering::Relaxed);
@@ -207,6 +225,7 @@ impl ObjectStore for SimStore {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.answers(location).await;
         let failed = |error| to_error(location, error);
         self.take_time().await;
         let path = Self::disk_path(location);

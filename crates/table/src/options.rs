@@ -1,6 +1,7 @@
 //! Settings that all tables of a storage root share: sizes, ages and who commits to them.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 const MIB: u64 = 1024 * 1024;
 
@@ -36,6 +37,8 @@ pub struct StoreOptions {
     /// Compaction starts at this many files smaller than three quarters of `target_file_bytes`, or where
     /// fewer fill a file together.
     pub compact_min_files: usize,
+    /// How long one call to the object store may take.
+    pub call_timeout: Duration,
 }
 
 impl Default for StoreOptions {
@@ -54,6 +57,7 @@ impl Default for StoreOptions {
             settled_piece_bytes: 256 * MIB,
             settling_bytes: 1024 * MIB,
             compact_min_files: 16,
+            call_timeout: Duration::from_secs(120),
         }
     }
 }

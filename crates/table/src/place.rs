@@ -2,6 +2,7 @@
 //!
 //! Not here: what the bytes mean. Nothing here knows a row.
 
+pub(crate) mod deadline;
 pub(crate) mod durable;
 pub(crate) mod root;
 pub(crate) mod storage;

@@ -306,6 +306,14 @@ impl Table {
         self.snapshot.load().memtable_bytes()
     }
 
+    /// Bytes of the part of the memtable that a flush has taken and does not show from data files yet.
+    #[must_use]
+    pub fn frozen_bytes(&self) -> u64 {
+        let unflushed = self.unflushed.lock();
+        let snapshot = self.snapshot.load();
+        snapshot.memtable.iter().take(unflushed.frozen_parts).map(|part| part.bytes as u64).sum()
+    }
+
     #[must_use]
     pub fn memtable_rows(&self) -> u64 {
         self.snapshot.load().memtable_rows()

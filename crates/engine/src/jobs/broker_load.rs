@@ -21,7 +21,7 @@ mod run;
 mod show;
 
 use crate::access::Privilege;
-use crate::background::{Jobs, UNFINISHED_MAX};
+use crate::background::{self, Jobs, UNFINISHED_MAX};
 use crate::engine::Engine;
 use crate::load::partial_update::{KnownKeys, Updates};
 use crate::load::{Load, LoadLabel};
@@ -31,6 +31,9 @@ use std::sync::Arc;
 use tributary_ingest::{Body, LoadTraits, Source, TransactionStatus};
 use tributary_sql::{BrokerLoad, JobsBy, Statement};
 use tributary_types::{ErrorCode, GroupCommitMode, Label, Principal, SqlError};
+
+#[cfg(test)]
+pub(crate) use job::Record as BrokerLoadRecord;
 
 /// All jobs of this kind.
 pub(crate) type BrokerLoads = Jobs<Record>;
@@ -72,7 +75,7 @@ impl Engine {
                 return Err(error);
             }
         };
-        tokio::spawn(Arc::clone(self).run_broker_load(job, plan, begun));
+        self.spawn_broker_load(job, plan, begun);
         Ok(())
     }
 
@@ -104,11 +107,18 @@ impl Engine {
         Ok(())
     }
 
+    fn spawn_broker_load(self: &Arc<Self>, job: Arc<Job>, plan: Plan, load: Load) {
+        let work = Arc::clone(self).run_broker_load(Arc::clone(&job), plan, load);
+        background::spawn(self, |engine| &engine.broker_loads, job, work);
+    }
+
     async fn resume(self: &Arc<Self>, job: Arc<Job>) {
+        if !self.broker_loads.begins_again(&job).await {
+            return;
+        }
         let ended = match self.begin_again(&job).await {
             Ok(Again::Begun(plan, load)) => {
-                tokio::spawn(Arc::clone(self).run_broker_load(job, *plan, load));
-                return;
+                return self.spawn_broker_load(job, *plan, load);
             }
             Ok(Again::Committed(ended)) => ended,
             Err(error) => Ended::failed("LOAD_RUN_FAIL", error.detail_text(), self.unix_ms()),

@@ -74,7 +74,7 @@ impl Engine {
             }
         };
         self.exports.add(&job, is_free).await?;
-        tokio::spawn(Arc::clone(self).run_export(job, plan));
+        self.spawn_export(job, plan);
         Ok(())
     }
 
@@ -84,11 +84,11 @@ impl Engine {
     /// The catalog can't be read.
     pub(crate) async fn resume_exports(self: &Arc<Self>) -> Result<(), SqlError> {
         for job in self.exports.read_kept().await? {
-            if job.has_ended() {
+            if job.has_ended() || !self.exports.begins_again(&job).await {
                 continue;
             }
             match self.plan_again(&job.record()) {
-                Ok(plan) => drop(tokio::spawn(Arc::clone(self).run_export(job, plan))),
+                Ok(plan) => self.spawn_export(job, plan),
                 Err(error) => {
                     let message = format!(
                         "type:RUN_FAIL; msg:it was cut off by a stop of the server and can't be begun anew: {}; some of its files may be left",
@@ -100,6 +100,11 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    fn spawn_export(self: &Arc<Self>, job: Arc<Job>, plan: Plan) {
+        let work = Arc::clone(self).run_export(Arc::clone(&job), plan);
+        background::spawn(self, |engine| &engine.exports, job, work);
     }
 
     fn plan_again(&self, record: &Record) -> Result<Plan, SqlError> {

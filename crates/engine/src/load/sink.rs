@@ -302,6 +302,7 @@ impl Drop for LoadSink {
     fn drop(&mut self) {
         let Some(writer) = self.writer.take() else { return };
         match tokio::runtime::Handle::try_current() {
+            // Unwatched: its panic leaves files to the sweep, as its error does.
             Ok(runtime) => drop(runtime.spawn(writer.abort())),
             // The process ends; the sweep of a later start finds the files.
             Err(_) => tracing::debug!("data files of a load that did not end are left to the sweep"),

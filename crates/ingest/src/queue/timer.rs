@@ -4,7 +4,7 @@
 //! the shortest useful interval. A group that closed earlier leaves its entry behind; the callback
 //! finds nothing to do.
 
-use crate::tasks::{self, Tasks};
+use crate::tasks::{self, Tasks, guarded};
 use parking_lot::{Condvar, Mutex};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -97,7 +97,10 @@ fn run(shared: &Shared, close: &impl Fn(Deadline)) {
             }
             Some(first) => {
                 state.deadlines.pop();
-                parking_lot::MutexGuard::unlocked(&mut state, || close(first));
+                let closed = parking_lot::MutexGuard::unlocked(&mut state, || guarded(|| close(first)));
+                if let Err(panic) = closed {
+                    tracing::error!(table = %first.table, panic, "closing a group at its deadline panicked");
+                }
             }
         }
     }

@@ -6,6 +6,7 @@ mod data_files;
 mod gated;
 mod groups;
 mod labels;
+mod maintenance;
 mod order;
 mod partitions;
 mod recovery;

@@ -101,6 +101,7 @@ pub struct Machine {
     pub wal_dirs: Vec<PathBuf>,
     pub retired_wal_dirs: Vec<PathBuf>,
     pub memory_limit_bytes: u64,
+    pub wal_limit: WalLimit,
     /// Whether a lone load's thread may write the log. Not where a test holds syncs, and would hold its own thread.
     pub may_write_here: bool,
 }
@@ -127,6 +128,7 @@ impl Machine {
             wal_dirs: vec![PathBuf::from("/wal")],
             retired_wal_dirs: Vec::new(),
             memory_limit_bytes: 1 << 30,
+            wal_limit: WalLimit::Bytes(1 << 30),
             may_write_here: false,
         }
     }
@@ -150,7 +152,7 @@ impl Machine {
             IngestOptions {
                 wal_dirs: self.wal_dirs.clone(),
                 retired_wal_dirs: self.retired_wal_dirs.clone(),
-                wal_limit: WalLimit::Bytes(1 << 30),
+                wal_limit: self.wal_limit,
                 wal: WalOptions {
                     segment_bytes: 1 << 20,
                     on_fatal: Some(Arc::new(|_| {})),

@@ -3,6 +3,7 @@
 use crate::error::TableError;
 use crate::log::{DeltaLog, Writer, Written, commit_info};
 use crate::options::StoreOptions;
+use crate::place::deadline::Deadline;
 use crate::place::durable::{DurableLocal, create_dirs};
 use crate::place::root::{Settling, TableRoot};
 use crate::place::storage::{ObjectStorage, TableStorage};
@@ -23,7 +24,7 @@ use url::Url;
 
 /// A storage root, on any object store. Cheap to share behind an `Arc`.
 pub struct TableStore {
-    /// The store of `storage`.
+    /// The store of `storage`, whose calls have a time limit.
     store: Arc<dyn ObjectStore>,
     /// Ends in `/`.
     url: Url,
@@ -85,7 +86,8 @@ impl TableStore {
         }
         let zstd = zstd_level(&options)?;
         let settling = Arc::new(Settling::new(&options));
-        Ok(Self { store: storage.objects(), storage, url, zstd, options: Arc::new(options), settling })
+        let store = Arc::new(Deadline::new(storage.objects(), options.call_timeout));
+        Ok(Self { store, storage, url, zstd, options: Arc::new(options), settling })
     }
 
     #[must_use]

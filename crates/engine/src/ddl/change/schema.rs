@@ -58,8 +58,13 @@ impl Engine {
         let record = Record::new(target, self.unix_ms());
         let job = Arc::new(Job::new(self.schema_changes.next_id().await?, record));
         self.schema_changes.add(&job, |_| Ok(())).await?;
-        tokio::spawn(Arc::clone(self).run_schema_change(job));
+        self.spawn_schema_change(job);
         Ok(())
+    }
+
+    fn spawn_schema_change(self: &Arc<Self>, job: Arc<Job>) {
+        let work = Arc::clone(self).run_schema_change(Arc::clone(&job));
+        background::spawn(self, |engine| &engine.schema_changes, job, work);
     }
 
     fn unfinished_change(&self, table: TableId) -> Option<Arc<Job>> {

@@ -47,6 +47,7 @@ impl Engine {
         let switching = Arc::clone(&registered.switching);
         let (engine, work) = (Arc::clone(self), switch(Arc::clone(self), halt));
         let name = table.def().table_ref();
+        // Unwatched: awaited below.
         let task = tokio::spawn(async move {
             let switched = work.await;
             if registered.switching.is_known() {

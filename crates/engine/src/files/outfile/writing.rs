@@ -105,6 +105,7 @@ pub(crate) async fn write(
     let receiver = Arc::new(Mutex::new(receiver));
     let begin = |_| {
         let writer = Writer::new(Arc::clone(target), &result);
+        // Unwatched: awaited below.
         tokio::spawn(writer.run(Arc::clone(&receiver)))
     };
     let tasks: FuturesUnordered<_> = (0..writers).map(begin).collect();

@@ -77,6 +77,9 @@ pub(crate) struct Record {
     /// The progress in SHOW LOAD, of a job that has ended.
     #[serde(default)]
     pub details: Option<String>,
+    /// How often it was begun since the server last stopped in order.
+    #[serde(default)]
+    starts: u32,
 }
 
 impl Record {
@@ -119,6 +122,7 @@ impl Record {
             filtered: 0,
             unselected: 0,
             details: None,
+            starts: 1,
         }
     }
 
@@ -166,6 +170,26 @@ impl background::Record for Record {
 
     fn finished_ms(&self) -> Option<i64> {
         self.finished_ms
+    }
+
+    fn owner(&self) -> Option<(&str, &str)> {
+        Some((&self.user, &self.host))
+    }
+
+    fn failure(&self) -> Option<&str> {
+        (self.state == State::Cancelled).then_some(&self.error)
+    }
+
+    fn rows(&self) -> u64 {
+        self.loaded
+    }
+
+    fn starts(&mut self) -> &mut u32 {
+        &mut self.starts
+    }
+
+    fn fail(&mut self, message: &str, now_ms: i64) {
+        self.end(Ended::failed("LOAD_RUN_FAIL", message, now_ms));
     }
 }
 

@@ -67,6 +67,9 @@ pub(crate) struct Record {
     pub error: String,
     #[serde(default)]
     pub written: Vec<Files>,
+    /// How often it was begun since the server last stopped in order.
+    #[serde(default)]
+    starts: u32,
 }
 
 /// How far a job is.
@@ -107,6 +110,7 @@ impl Record {
             finished_ms: None,
             error: String::new(),
             written: Vec::new(),
+            starts: 1,
         }
     }
 
@@ -156,5 +160,25 @@ impl background::Record for Record {
 
     fn finished_ms(&self) -> Option<i64> {
         self.finished_ms
+    }
+
+    fn owner(&self) -> Option<(&str, &str)> {
+        Some((&self.user, &self.host))
+    }
+
+    fn failure(&self) -> Option<&str> {
+        (self.state == State::Cancelled).then_some(&self.error)
+    }
+
+    fn rows(&self) -> u64 {
+        self.written.iter().map(|files| files.rows).sum()
+    }
+
+    fn starts(&mut self) -> &mut u32 {
+        &mut self.starts
+    }
+
+    fn fail(&mut self, message: &str, now_ms: i64) {
+        self.cancel(format!("type:RUN_FAIL; msg:{message}"), now_ms);
     }
 }

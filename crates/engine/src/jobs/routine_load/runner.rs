@@ -71,7 +71,18 @@ impl Engine {
             return;
         }
         let (engine, job_of_runner) = (Arc::downgrade(self), Arc::clone(job));
-        job.stop.begin(|token| tokio::spawn(run(engine, job_of_runner, token))).await;
+        let watcher = self.ingest.watcher().clone();
+        let work = |token| async move {
+            let run = run(Weak::clone(&engine), Arc::clone(&job_of_runner), token);
+            let Err(text) = watcher.catch("routine_load", run).await else { return };
+            if let Some(engine) = engine.upgrade() {
+                job_of_runner.now().task = None;
+                let reason = format!("its work panicked, which is a bug of the server: {text}");
+                end_work(&engine, &job_of_runner, JobState::Paused, Reason::internal(reason)).await;
+            }
+        };
+        // Unwatched: the work is watched in it.
+        job.stop.begin(|token| tokio::spawn(work(token))).await;
     }
 
     /// The destination of a job's messages, if it still exists and the job's creator may load into it.
@@ -124,25 +135,25 @@ async fn run(engine: Weak<Engine>, job: Arc<Job>, token: CancellationToken) {
             Halt::Pause(reason) => (JobState::Paused, reason),
             Halt::Cancel(reason) => (JobState::Cancelled, reason),
         };
-        tracing::warn!(
-            job = job.kept().name,
-            state = state.name(),
-            reason = reason.text,
-            "a job has ended its work"
-        );
-        let now_ms = unix_ms();
-        let changed = engine
-            .change_job(&job, |kept| {
-                kept.state = state;
-                kept.reason = Some(reason);
-                let at = if state.is_final() { &mut kept.ended_at_ms } else { &mut kept.paused_at_ms };
-                *at = Some(now_ms);
-            })
-            .await;
-        if let Err(error) = changed {
-            tracing::error!(job = job.kept().name, %error, "the state of a job can't be kept");
-        }
-        return;
+        return end_work(&engine, &job, state, reason).await;
+    }
+}
+
+/// Keeps that a job does not go on, and why.
+async fn end_work(engine: &Engine, job: &Job, state: JobState, reason: Reason) {
+    let name = &job.kept().name;
+    tracing::warn!(job = name, state = state.name(), reason = reason.text, "a job has ended its work");
+    let now_ms = unix_ms();
+    let changed = engine
+        .change_job(job, |kept| {
+            kept.state = state;
+            kept.reason = Some(reason);
+            let at = if state.is_final() { &mut kept.ended_at_ms } else { &mut kept.paused_at_ms };
+            *at = Some(now_ms);
+        })
+        .await;
+    if let Err(error) = changed {
+        tracing::error!(job = name, %error, "the state of a job can't be kept");
     }
 }
 

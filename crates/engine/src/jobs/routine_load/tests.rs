@@ -4,14 +4,16 @@ mod options;
 mod tables;
 
 use super::kept::JobState;
+use crate::access::{Access, Object, Privilege};
 use crate::testing::{TestEngine, wait_until};
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tributary_kafka::{Chunk, Connect, Extent, Offsets, Reader, Settings, Shape, SourceError, Topic};
 use tributary_sql::{Name, RoutineLoad, Statement};
-use tributary_types::Principal;
+use tributary_types::{Principal, SqlError};
 
 /// Messages by partition; the offset of the first one is 100.
 #[derive(Clone, Debug, Default)]
@@ -174,5 +176,38 @@ async fn a_new_partition_is_read_from_its_beginning_and_bad_rows_use_up_their_bu
     test.engine.purge_jobs(i64::MAX).await;
     assert!(test.engine.jobs.find("d", "j").is_none());
     assert_eq!(test.engine.ingest.transactions().position(found.id), None);
+    test.engine.shutdown().await;
+}
+
+/// Somebody whose check is wrong when it is told so.
+#[derive(Debug, Default)]
+struct Wrong(AtomicBool);
+
+impl Access for Wrong {
+    fn check(&self, _: &Principal, _: Privilege, _: Object<'_>) -> Result<(), SqlError> {
+        assert!(!self.0.load(Ordering::SeqCst), "the check is wrong");
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_panics_is_paused_with_the_text_and_goes_on_when_it_is_resumed() {
+    let wrong = Arc::new(Wrong::default());
+    let test = TestEngine::open_with(|_| (), Arc::clone(&wrong) as Arc<dyn Access>).await;
+    let table = test.table().await;
+    let list = List::default();
+    list.say(0, "1,a".to_owned());
+    create(&test, &list).await;
+    wait_until("the first row is there", || table.snapshot().rows() == 1).await;
+    let found = test.engine.jobs.find("d", "j").expect("it was made");
+    wrong.0.store(true, Ordering::SeqCst);
+    list.say(0, "2,b".to_owned());
+    wait_until("the job is paused", || found.kept().state == JobState::Paused).await;
+    wrong.0.store(false, Ordering::SeqCst);
+    let reason = found.kept().reason.clone().expect("it has one");
+    assert!(reason.text.contains("the check is wrong"), "{}", reason.text);
+    assert_eq!(test.engine.ingest.watcher().panics("routine_load"), 1);
+    test.engine.resume_job(&Principal::new("root", "%", 0), None, &job()).await.expect("it is paused");
+    wait_until("the second row is there", || table.snapshot().rows() == 2).await;
     test.engine.shutdown().await;
 }

@@ -19,7 +19,7 @@ impl EngineSession {
         }
         let (engine, principal, db) =
             (Arc::clone(&self.engine), self.principal.clone(), self.database.clone());
-        // A statement that has begun is carried out even if its client goes away.
+        // Unwatched: awaited below. A statement that has begun is carried out even if its client goes away.
         let done = tokio::spawn(async move {
             let (principal, db) = (&principal, db.as_deref());
             match statement {

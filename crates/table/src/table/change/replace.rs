@@ -10,12 +10,13 @@
 use crate::error::TableError;
 use crate::file::{DataFile, Deletes, LiveFile, new_file_name, publish_names};
 use crate::keys::Keys;
+use crate::place::deadline::Deadline;
 use crate::table::change::heavy::Watch;
 use crate::table::change::light::mem_is_empty;
 use crate::table::publish::cut;
 use crate::table::rewrite::commit::{Committed, FileSet};
 use crate::table::{KeptFile, Leaving, Table};
-use object_store::{ObjectStoreExt, path::Path};
+use object_store::{ObjectStore, ObjectStoreExt, path::Path};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tributary_types::{PartitionId, Partitioning, Partitions, TableDef};
@@ -91,7 +92,9 @@ impl Table {
             live.deletes.as_ref().map(|deletes| Arc::new(Deletes::unlogged(deletes.rows().clone())));
         copies.0.push(LiveFile::from(file).with_deletes(deletes));
         let doing = format!("copying the data file '{}'", from.root.shown(live.path()));
-        copy(&self.root.storage.objects(), &source, &target).await.map_err(TableError::storage(doing))
+        let objects: Arc<dyn ObjectStore> =
+            Arc::new(Deadline::new(self.root.storage.objects(), self.root.options.call_timeout));
+        copy(&objects, &source, &target).await.map_err(TableError::storage(doing))
     }
 
     /// Deletes copies that are not used.

@@ -49,6 +49,9 @@ pub(crate) struct Record {
     /// Why it was cancelled.
     #[serde(default)]
     pub(super) message: String,
+    /// How often it was begun since the server last stopped in order.
+    #[serde(default)]
+    starts: u32,
 }
 
 /// How far a job is.
@@ -69,6 +72,7 @@ impl Record {
             txn: None,
             finished_ms: None,
             message: String::new(),
+            starts: 1,
         }
     }
 
@@ -115,5 +119,22 @@ impl background::Record for Record {
 
     fn finished_ms(&self) -> Option<i64> {
         self.finished_ms
+    }
+
+    fn failure(&self) -> Option<&str> {
+        (self.state == State::Cancelled).then_some(&self.message)
+    }
+
+    fn starts(&mut self) -> &mut u32 {
+        &mut self.starts
+    }
+
+    fn fail(&mut self, message: &str, now_ms: i64) {
+        self.cancel(message.to_owned(), now_ms);
+    }
+
+    /// The log may have the change by then.
+    fn ends_with_panic(&self) -> bool {
+        self.state != State::Running
     }
 }

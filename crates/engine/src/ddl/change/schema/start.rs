@@ -40,8 +40,8 @@ impl Engine {
     /// The catalog can't be read.
     pub(crate) async fn resume_schema_changes(self: &Arc<Self>) -> Result<(), SqlError> {
         for job in self.schema_changes.read_kept().await? {
-            if !job.has_ended() {
-                tokio::spawn(Arc::clone(self).run_schema_change(job));
+            if !job.has_ended() && self.schema_changes.begins_again(&job).await {
+                self.spawn_schema_change(job);
             }
         }
         Ok(())

@@ -1,0 +1,63 @@
+//! Releasing the logs.
+//!
+//! Invariant: a log is released up to the lowest place that is still needed: by a group or transaction that is not visible, by a
+//! memtable that is not in data files, by a kept label or a position in a source that is not in the catalog.
+
+use crate::ingest::Ingest;
+use crate::maintenance::wal_space::WalSpace;
+use crate::queue::TableQueue;
+use crate::tasks;
+use std::sync::Arc;
+use std::time::Duration;
+use tributary_types::Lsn;
+
+/// How often the logs are released when no flush has ended.
+const RELEASE_INTERVAL: Duration = Duration::from_millis(250);
+
+/// What keeps a log from being released beyond its lowest place.
+pub(super) enum Holder<'a> {
+    /// A memtable, which a flush moves to data files.
+    Memtable(&'a Arc<TableQueue>),
+    /// A group or transaction, which its commit moves to the memtable.
+    Group(&'a Arc<TableQueue>),
+}
+
+impl Ingest {
+    pub(super) async fn keep_releasing(self: Arc<Self>) {
+        loop {
+            let _ = tasks::timeout(RELEASE_INTERVAL, self.to_release.notified()).await;
+            self.release_logs().await;
+        }
+    }
+
+    /// Releases what nobody needs any more. The order matters: the end of the log is read first,
+    /// so a transaction that begins meanwhile lies above it.
+    pub(super) async fn release_logs(&self) {
+        let ends: Vec<Lsn> = self.spaces.iter().map(|space| space.wal.end_lsn()).collect();
+        let next_txn = self.core.transactions.peek_next();
+        if !self.record_labels().await {
+            return;
+        }
+        let queues = self.all_queues();
+        for (space, end) in self.spaces.iter().zip(ends) {
+            let lowest = lowest_needed(space, &queues).map_or(end, |(lsn, _)| lsn.min(end));
+            space.wal.set_header_value(next_txn.0);
+            space.wal.release(lowest);
+        }
+    }
+}
+
+/// The lowest place of a log that one of its tables needs, and what needs it.
+pub(super) fn lowest_needed<'a>(
+    space: &Arc<WalSpace>,
+    queues: &'a [Arc<TableQueue>],
+) -> Option<(Lsn, Holder<'a>)> {
+    let of_log = queues.iter().filter(|queue| Arc::ptr_eq(&queue.space, space));
+    let needed = of_log.flat_map(|queue| {
+        // A commit moves a hold to the memtable, so the hold is read first.
+        let hold = queue.lowest_pin().map(|lsn| (lsn, Holder::Group(queue)));
+        let memtable = queue.table.oldest_unflushed_lsn().map(|lsn| (lsn, Holder::Memtable(queue)));
+        [memtable, hold].into_iter().flatten()
+    });
+    needed.min_by_key(|(lsn, _)| *lsn)
+}

@@ -206,7 +206,8 @@ impl Delete {
     pub fn places(&self) -> SelectQuery {
         let column = |name| sp::Expr::Identifier(sp::Ident::with_quote('`', name));
         // With a name that no text can have.
-        self.rows.select(vec![sp::Ident::new(ROWS_FUNCTION)], [FILE_COLUMN, ROW_COLUMN].map(column))
+        let function = vec![sp::Ident::new(ROWS_FUNCTION)];
+        self.rows.select(function, &PartitionNames::Any, [FILE_COLUMN, ROW_COLUMN].map(column))
     }
 }
 
@@ -271,21 +272,24 @@ impl TargetRows {
         }
     }
 
-    /// The query with `relation` for the table (a table function if it has one part), and with these columns.
+    /// The query with `relation` for the table (a table function if it has one part), of which these partitions are read, and with
+    /// these columns.
     #[must_use]
     pub fn select(
         &self,
         relation: Vec<sp::Ident>,
+        of: &PartitionNames,
         columns: impl IntoIterator<Item = sp::Expr>,
     ) -> SelectQuery {
         let mut query = sp::Query::clone(&self.query);
         let select = select_of(&mut query);
         select.projection = columns.into_iter().map(sp::SelectItem::UnnamedExpr).collect();
-        if let sp::TableFactor::Table { name, args, .. } = &mut select.from[0].relation {
+        if let sp::TableFactor::Table { name, args, partitions, .. } = &mut select.from[0].relation {
             if relation.len() > 1 {
                 *args = None;
             }
             *name = sp::ObjectName::from(relation);
+            *partitions = of.named().iter().map(|name| sp::Ident::with_quote('`', name)).collect();
         }
         SelectQuery { ast: Sealed::new(query), text: String::new(), reads_hidden: true }
     }

@@ -21,6 +21,8 @@ use tributary_types::{
 pub(crate) struct KnownKeys {
     /// All keys must be there.
     rejects_new: bool,
+    /// The rows are those of an UPDATE, which has read them.
+    are_updated: bool,
     /// Columns, by their indexes in the schema, for which rows with new keys have no value. The keys of rows that do not give
     /// them must exist.
     unfilled: Vec<usize>,
@@ -32,7 +34,12 @@ impl KnownKeys {
     pub fn of(target: &Target, rejects_new: bool) -> Option<Box<Self>> {
         let (unfilled, is_flexible) = (target.unfilled().to_vec(), target.is_flexible());
         let is_needed = target.is_partial() && (rejects_new || !unfilled.is_empty());
-        is_needed.then(|| Box::new(Self { rejects_new, unfilled, is_flexible }))
+        is_needed.then(|| Box::new(Self { rejects_new, unfilled, is_flexible, ..Self::default() }))
+    }
+
+    /// What the rows of an UPDATE must find: the rows that it has read.
+    pub fn of_update() -> Box<Self> {
+        Box::new(Self { rejects_new: true, are_updated: true, ..Self::default() })
     }
 
     /// The requirements of rows that give some columns of the table, not all the same ones.
@@ -66,6 +73,11 @@ impl KnownKeys {
             let new = table.first_new_key(&rows.schema, &batches, rows.files(), None).await;
             if let Some(key) = new.map_err(table_error)? {
                 let key = key.iter().map(shown).collect::<Vec<_>>().join(", ");
+                if self.are_updated {
+                    return Err(refused(format!(
+                        "the row with key=[{key}] was deleted while the UPDATE ran; no row is changed, run it again"
+                    )));
+                }
                 return Err(refused(format!(
                     "tablet error: [E-7003]Can't append new rows in partial update when partial_update_new_key_behavior is \
                      ERROR. Row with key=[{key}] is not in table."
@@ -181,6 +193,14 @@ impl Engine {
     /// The table can't be updated in part, or the catalog can't be written.
     pub(crate) async fn ready_for_partial(&self, table: &Arc<Table>) -> Result<(), SqlError> {
         check_possible(&table.def())?;
+        self.ready_to_update(table).await
+    }
+
+    /// As [`Engine::ready_for_partial`], for UPDATE: any table with UNIQUE KEY can complete the rows that it brings.
+    ///
+    /// # Errors
+    /// The catalog can't be written.
+    pub(crate) async fn ready_to_update(&self, table: &Arc<Table>) -> Result<(), SqlError> {
         let is_ready = |def: &TableDef| def.schema.index_of_hidden(HiddenColumn::Given).is_some();
         if table.with_def(is_ready) {
             return Ok(());

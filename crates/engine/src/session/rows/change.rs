@@ -1,21 +1,26 @@
 //! UPDATE, and DELETE by keys: statements that change rows of tables with UNIQUE KEY.
 //!
-//! The query engine finds the rows; they are loaded again, changed or with the sign of a deletion, as those of an INSERT …
-//! SELECT are. Not the business of this module: deleting rows of other tables, by their places ([`crate::session::rows::delete`]).
+//! The query engine finds the rows. Their keys are loaded again, with the columns that are assigned or with the sign of a deletion,
+//! as the rows of an INSERT … SELECT are. Statements that change rows of one table take turns from their query to their commit. An
+//! UPDATE is a partial update, so a load that commits meanwhile keeps its values of all other columns.
+//!
+//! Not the business of this module: deleting rows of other tables, by their places ([`crate::session::rows::delete`]).
 
 use crate::access::Privilege;
 use crate::access::interrupt::Interrupt;
 use crate::answer::Answer;
-use crate::load::partial_update::is_possible as merges_on_write;
+use crate::load::partial_update::{KnownKeys, is_possible as merges_on_write};
 use crate::session::EngineSession;
+use crate::session::rows::insert::QueryLoad;
 use sqlparser::ast::{Expr, Ident, Value};
 use std::sync::Arc;
+use tokio::sync::OwnedMutexGuard;
 use tributary_decode::Target;
 use tributary_ingest::LoadTraits;
 use tributary_query::ScalarValue;
 use tributary_sql::{Assigned, Delete, TargetRows, Update};
 use tributary_table::Table;
-use tributary_types::{ColumnDef, ErrorCode, HiddenColumn, SqlError, TableDef};
+use tributary_types::{ColumnDef, ErrorCode, HiddenColumn, PartitionNames, SqlError, TableDef};
 
 impl EngineSession {
     /// Loads the rows that the statement finds with the sign of a deletion.
@@ -43,7 +48,11 @@ impl EngineSession {
         values.push((HiddenColumn::DeleteSign.name().to_owned(), sign));
         let (names, values): (Vec<String>, Vec<Expr>) = values.into_iter().unzip();
         let target = Target::of_read_rows(&def, &names)?;
-        self.load_changed((table, target), &delete.rows, values, params).await
+        // No UPDATE brings a row back that it has read before.
+        let _turn = self.turn_to_change(&table).await?;
+        let changed =
+            Changed { target, rows: &delete.rows, of: &delete.partitions, values, must_exist: false };
+        self.load_changed(table, changed, params).await
     }
 
     pub(in crate::session) async fn run_update(
@@ -52,11 +61,12 @@ impl EngineSession {
         params: &[ScalarValue],
     ) -> Result<Answer, SqlError> {
         let table = self.table(Privilege::Load, update.table.db.as_deref(), &update.table.table)?;
-        let def = table.def();
-        if !def.keys.is_unique() {
+        if !table.with_def(|def| def.keys.is_unique()) {
             return Err(refused("Only unique table could be updated."));
         }
         self.check_not_debugging("Update")?;
+        self.engine.ready_to_update(&table).await?;
+        let def = table.def();
         let alias = &update.rows.alias;
         let mut values: Vec<(String, Expr)> = def
             .schema
@@ -65,6 +75,12 @@ impl EngineSession {
             .filter(|column| !matches!(column.hidden, Some(HiddenColumn::DeleteSign | HiddenColumn::Given)))
             .map(|column| (column.name.clone(), of_row(alias, column)))
             .collect();
+        // What is loaded beside the statement must keep its values of other columns.
+        let is_kept_apart = |column: &ColumnDef| {
+            column.is_key
+                || def.schema.sequence == Some(column.id)
+                || !def.schema.computed_from(column.id).is_empty()
+        };
         let mut is_assigned = vec![false; values.len()];
         for (name, value) in &update.assignments {
             let index = assigned_column(&def, alias, name)?;
@@ -90,18 +106,28 @@ impl EngineSession {
         for index in columns.filter_map(|column| def.schema.index_of_id(column.id)) {
             if !is_assigned[index] {
                 values[index].1 = crate::session::rows::insert::default_of(&def.schema.columns[index])?;
+                is_assigned[index] = true;
             }
         }
-        let is_computed = |name: &String| def.schema.generated().any(|(_, column, _)| column.name == *name);
-        let given = values.into_iter().filter(|(name, _)| !is_computed(name));
-        let (names, values): (Vec<String>, Vec<Expr>) = given.unzip();
-        let target = Target::new(&def, Some(&names))?;
-        // Each sees the changes of the previous one.
+        let is_given = |index: usize| {
+            let column = &def.schema.columns[index];
+            column.generated.is_none() && (is_assigned[index] || is_kept_apart(column))
+        };
+        let given = values.into_iter().enumerate().filter(|(index, _)| is_given(*index));
+        let (names, values): (Vec<String>, Vec<Expr>) = given.map(|(_, given)| given).unzip();
+        let target = Target::partial(&def, &names)?;
+        let _turn = self.turn_to_change(&table).await?;
+        let changed =
+            Changed { target, rows: &update.rows, of: &PartitionNames::Any, values, must_exist: true };
+        self.load_changed(table, changed, params).await
+    }
+
+    /// The turn of a statement that changes rows which it reads: each sees what the one before has changed.
+    async fn turn_to_change(&mut self, table: &Table) -> Result<OwnedMutexGuard<()>, SqlError> {
         let turn = self.engine.row_changes.turn_of(table.id());
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_timeout());
-        let _turn = interrupt.wait(turn.lock()).await?;
-        self.load_changed((table, target), &update.rows, values, params).await
+        Ok(interrupt.wait(turn.lock_owned()).await?)
     }
 
     /// Statements that change rows would find deleted ones, too, while these are shown.
@@ -115,20 +141,34 @@ impl EngineSession {
         )))
     }
 
-    /// Loads the rows of the statement with these values of the target's columns.
+    /// Loads the rows that a statement has found, changed.
     async fn load_changed(
         &mut self,
-        (table, target): (Arc<Table>, Target),
-        rows: &TargetRows,
-        values: Vec<Expr>,
+        table: Arc<Table>,
+        changed: Changed<'_>,
         params: &[ScalarValue],
     ) -> Result<Answer, SqlError> {
+        let Changed { target, rows, of, values, must_exist } = changed;
         let def = target.table();
         let relation = [&def.db, &def.name].map(|name| Ident::with_quote('`', name));
-        let query = rows.select(relation.to_vec(), values);
+        let query = rows.select(relation.to_vec(), of, values);
         let traits = LoadTraits { from_query: true, partial_update: false, ..self.traits(0) };
-        self.insert_query(&query, params, (table, target, None), traits).await
+        let known_keys = if must_exist { Some(KnownKeys::of_update()) } else { self.known_keys(&target) };
+        let load = QueryLoad { table, target, label: None, known_keys };
+        self.insert_query(&query, params, load, traits).await
     }
+}
+
+/// The rows that a statement changes, and what it makes of them.
+struct Changed<'a> {
+    target: Target,
+    rows: &'a TargetRows,
+    /// The partitions that are searched.
+    of: &'a PartitionNames,
+    /// Of the target's columns.
+    values: Vec<Expr>,
+    /// Whether a row must still be there when the statement commits.
+    must_exist: bool,
 }
 
 /// The column of the row that is found.

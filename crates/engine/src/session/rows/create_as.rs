@@ -48,7 +48,8 @@ impl EngineSession {
             requested: Some(GroupCommitMode::Off),
             ..self.traits(0)
         };
-        let loaded = self.load_query(&create.query, params, (table, target, None), traits).await?;
+        let load = QueryLoad { table, target, label: None, known_keys: None };
+        let loaded = self.load_query(&create.query, params, load, traits).await?;
         unfinished.finish(&turn().await?).await?;
         Ok(self.answer_loaded(loaded, false))
     }

@@ -64,6 +64,15 @@ pub(in crate::session) struct InsertLoad {
     pub reused_plan: bool,
 }
 
+/// Where the rows of a query go.
+pub(super) struct QueryLoad {
+    pub table: Arc<Table>,
+    pub target: Target,
+    pub label: Option<Label>,
+    /// What keys the rows must find.
+    pub known_keys: Option<Box<KnownKeys>>,
+}
+
 /// The outcome of an INSERT.
 struct InsertAnswer {
     label: Label,
@@ -238,7 +247,9 @@ impl EngineSession {
                 check_computes(&target)?;
                 let is_row = is_single_row(&query);
                 let traits = LoadTraits { has_expression: is_row, from_query: !is_row, ..traits };
-                self.insert_query(&query, params, (table, target, label), traits).await
+                let known_keys = self.known_keys(&target);
+                let load = QueryLoad { table, target, label, known_keys };
+                self.insert_query(&query, params, load, traits).await
             }
         }
     }
@@ -287,13 +298,13 @@ impl EngineSession {
         &mut self,
         query: &SelectQuery,
         params: &[ScalarValue],
-        (table, target, label): (Arc<Table>, Target, Option<Label>),
+        load: QueryLoad,
         traits: LoadTraits,
     ) -> Result<Answer, SqlError> {
         if self.transaction.is_some() {
-            return self.insert_query_in_transaction(query, params, table, &target).await;
+            return self.insert_query_in_transaction(query, params, load).await;
         }
-        let loaded = self.load_query(query, params, (table, target, label), traits).await?;
+        let loaded = self.load_query(query, params, load, traits).await?;
         Ok(self.answer_loaded(loaded, false))
     }
 
@@ -302,14 +313,14 @@ impl EngineSession {
         &mut self,
         query: &SelectQuery,
         params: &[ScalarValue],
-        (table, target, label): (Arc<Table>, Target, Option<Label>),
+        QueryLoad { table, target, label, known_keys }: QueryLoad,
         traits: LoadTraits,
     ) -> Result<Loaded, SqlError> {
         let schema = Arc::clone(target.schema());
         let load = Load::begin(&self.engine, Arc::clone(&table), schema, &traits, label.into());
         let mut load = load.map_err(begin_failed)?;
         load.is_found_in(target.table().partitioning.partitions());
-        load.must_find(self.known_keys(&target));
+        load.must_find(known_keys);
         let options = self.insert_options();
         let read = self.read_parts(query, params, &target, &options, &mut load).await;
         let (counts, rejects) = match read {
@@ -327,12 +338,11 @@ impl EngineSession {
         &mut self,
         query: &SelectQuery,
         params: &[ScalarValue],
-        table: Arc<Table>,
-        target: &Target,
+        QueryLoad { table, target, known_keys, .. }: QueryLoad,
     ) -> Result<Answer, SqlError> {
         let options = self.insert_options();
         let mut blocks = Vec::new();
-        let (counts, rejects) = self.read_in_memory(query, params, target, &options, &mut blocks).await?;
+        let (counts, rejects) = self.read_in_memory(query, params, &target, &options, &mut blocks).await?;
         let load = InsertLoad {
             table,
             schema: Arc::clone(target.schema()),
@@ -340,7 +350,7 @@ impl EngineSession {
             decoded: Decoded { blocks, counts, rejects },
             traits: self.traits(0),
             label: None,
-            known_keys: self.known_keys(target),
+            known_keys,
             reused_plan: false,
         };
         self.add_statement(load, &options).await

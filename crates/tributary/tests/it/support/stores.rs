@@ -7,8 +7,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 /// moto, which speaks S3's protocol. Killed when dropped.
 pub struct S3Store {
@@ -78,6 +79,8 @@ pub enum Page {
     Broken(Vec<u8>),
     /// A body that stalls forever.
     Hanging(Vec<u8>),
+    /// A chunked body whose end comes when the flag is set.
+    Held(Vec<u8>, Arc<AtomicBool>),
 }
 
 /// A small HTTP server, which ends with the tests.
@@ -159,6 +162,16 @@ fn answer(
             stream.write_all(body)?;
             // Until the client leaves.
             stream.read(&mut [0; 1]).map(drop)
+        }
+        Some(Page::Held(body, ends)) => {
+            write!(stream, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n")?;
+            write!(stream, "{:x}\r\n", body.len())?;
+            stream.write_all(body)?;
+            stream.write_all(b"\r\n")?;
+            while !ends.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            stream.write_all(b"0\r\n\r\n")
         }
     }
 }

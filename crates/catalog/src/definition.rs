@@ -11,7 +11,7 @@ mod tests;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, Error};
 use serde_json::{Map, Value};
-use tributary_types::{TableDef, TableSchema, ViewDef};
+use tributary_types::{TableDef, TableRole, TableSchema, ViewDef};
 
 /// The format that is written.
 ///
@@ -41,9 +41,13 @@ pub(crate) fn view(text: &str) -> serde_json::Result<ViewDef> {
     read(text)
 }
 
-/// Reads a table of this or any earlier format.
+/// Reads a table of this or any earlier format. One that was written before tables had roles says its role by its name.
 pub(crate) fn table(text: &str) -> serde_json::Result<TableDef> {
-    read(text)
+    let mut def: TableDef = read(text)?;
+    if def.role.is_own() {
+        def.role = TableRole::of_name(&def.name);
+    }
+    Ok(def)
 }
 
 /// Reads a schema of this or any earlier format.

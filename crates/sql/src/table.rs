@@ -46,7 +46,7 @@ use std::sync::Arc;
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{
     Aggregation, ColumnDef, ColumnId, DataType, DbId, DefaultValue, ErrorCode, KeyModel, SchemaVersion,
-    SqlError, TableDef, TableId, TableProperties, TableSchema,
+    SqlError, TableDef, TableId, TableProperties, TableRole, TableSchema,
 };
 
 /// The first column's id; later ids follow and are never reused in a table.
@@ -111,6 +111,7 @@ impl CreateTable {
             comment: self.comment.clone(),
             indexes,
             rollups: Vec::new(),
+            role: TableRole::Own,
             location: location(db, &name, id),
             name,
         };

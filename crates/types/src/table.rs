@@ -540,6 +540,51 @@ impl Default for TableProperties {
     }
 }
 
+/// What a table is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TableRole {
+    /// A table of its own, which statements name.
+    #[default]
+    Own,
+    /// It has the temporary partitions of that table. Nobody names it.
+    Beside(TableId),
+    /// It gets its rows before it gets its name. Nobody names it.
+    Unfinished,
+}
+
+impl TableRole {
+    /// The beginnings of the names of tables that nobody names. No other name has a dot.
+    const BESIDE: &str = "tributary.temporary.";
+    const UNFINISHED: &str = "tributary.unfinished.";
+
+    /// Whether statements can name the table.
+    #[must_use]
+    pub const fn is_own(self) -> bool {
+        matches!(self, Self::Own)
+    }
+
+    /// The name of a table of this role, which no statement can give to a table; `None` for [`TableRole::Own`].
+    #[must_use]
+    pub fn name(self, table: TableId) -> Option<String> {
+        match self {
+            Self::Own => None,
+            Self::Beside(of) => Some(format!("{}{of}", Self::BESIDE)),
+            Self::Unfinished => Some(format!("{}{table}", Self::UNFINISHED)),
+        }
+    }
+
+    /// The role of a table of that name, for definitions from before they had roles.
+    #[must_use]
+    pub fn of_name(name: &str) -> Self {
+        let of = name.strip_prefix(Self::BESIDE).and_then(|id| id.parse().ok());
+        match of {
+            Some(id) => Self::Beside(TableId(id)),
+            None if name.starts_with(Self::UNFINISHED) => Self::Unfinished,
+            None => Self::Own,
+        }
+    }
+}
+
 /// A table as the catalog knows it.
 ///
 /// The catalog stores it as JSON: an added field has a default (`#[serde(default)]`), so that the definitions of earlier versions
@@ -550,6 +595,8 @@ pub struct TableDef {
     pub db_id: DbId,
     pub db: String,
     pub name: String,
+    #[serde(default, skip_serializing_if = "is_own")]
+    pub role: TableRole,
     pub schema: Arc<TableSchema>,
     pub keys: KeyModel,
     #[serde(default)]
@@ -567,6 +614,10 @@ pub struct TableDef {
     pub location: String,
 }
 
+fn is_own(role: &TableRole) -> bool {
+    role.is_own()
+}
+
 impl TableDef {
     /// A table of these columns with everything else as `CREATE TABLE … DUPLICATE KEY(…)` leaves it.
     #[must_use]
@@ -576,6 +627,7 @@ impl TableDef {
             db_id: DbId(1),
             db: db.to_owned(),
             name: name.to_owned(),
+            role: TableRole::Own,
             schema: Arc::new(schema),
             keys: KeyModel::Duplicate { declared: true },
             partitioning: Partitioning::None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{
     ColumnDef, ColumnId, DataType, DbId, DefaultValue, Generated, GroupCommitMode, KeyModel, Partitioning,
-    SchemaVersion, TableId, TableProperties,
+    SchemaVersion, TableId, TableProperties, TableRole,
 };
 
 /// Definitions written by earlier versions and this one, by format. Never changed once a version is released.
@@ -52,6 +52,7 @@ fn orders() -> TableDef {
         comment: String::new(),
         indexes: Vec::new(),
         rollups: Vec::new(),
+        role: TableRole::Own,
         location: "tables/shop/orders-2".to_owned(),
     }
 }
@@ -71,6 +72,21 @@ fn the_format_is_the_one_of_the_last_golden_file() {
     assert_eq!((TABLES.len() as u64, SCHEMAS.len() as u64), (FORMAT, FORMAT));
     assert_eq!(of_table(&orders()).unwrap(), TABLES[1].trim_end());
     assert_eq!(of_schema(&orders().schema).unwrap(), SCHEMAS[1].trim_end());
+}
+
+#[test]
+fn a_role_is_kept_and_one_from_before_there_were_roles_is_that_of_the_name() {
+    let beside = TableDef { role: TableRole::Beside(TableId(7)), ..orders() };
+    assert_eq!(table(&of_table(&beside).unwrap()).unwrap(), beside);
+    for (name, role) in [
+        ("tributary.temporary.17", TableRole::Beside(TableId(17))),
+        ("tributary.unfinished.17", TableRole::Unfinished),
+        ("tributary_temporary_17", TableRole::Own),
+    ] {
+        let text = TABLES[1].replace("\"name\":\"orders\"", &format!("\"name\":\"{name}\""));
+        let read = table(&text).unwrap();
+        assert_eq!((read.name.as_str(), read.role), (name, role));
+    }
 }
 
 #[test]

@@ -5,9 +5,7 @@
 
 use crate::ddl::change::switching::WAIT_MAX;
 use crate::ddl::partitions::recycled::files_of;
-use crate::ddl::partitions::temporary::is_beside;
 use crate::ddl::tables::{Changing, table_error};
-use crate::ddl::unfinished::is_unfinished;
 use crate::engine::Engine;
 use crate::node::clock::date_time;
 use std::collections::BTreeMap;
@@ -78,9 +76,8 @@ impl Engine {
         name: &str,
     ) -> Result<(), SqlError> {
         // Temporary partitions and tables without their rows are dropped permanently, in the same step of the catalog.
-        let is_hidden = |def: &TableDef| is_beside(&def.name) || is_unfinished(&def.name);
         let mut tables = self.names().tables(name);
-        tables.retain(|table| !table.with_def(is_hidden));
+        tables.retain(|table| table.with_def(|def| def.role.is_own()));
         tables.iter().try_for_each(|table| self.refuse_while_switching(&table.def()))?;
         let mut at_rest = Vec::with_capacity(tables.len());
         for table in &tables {

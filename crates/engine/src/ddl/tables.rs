@@ -101,7 +101,7 @@ impl Engine {
     /// No such database, or the name is taken.
     pub(crate) fn is_free(&self, name: &TableRef, if_not_exists: bool) -> Result<bool, SqlError> {
         self.names().database_id(&name.db)?;
-        let is_taken = self.names().find(&name.db, &name.table).is_some()
+        let is_taken = self.names().find_of_any_role(&name.db, &name.table).is_some()
             || self.catalog.view(&name.db, &name.table).is_some();
         match is_taken {
             true if if_not_exists => Ok(false),
@@ -157,6 +157,13 @@ impl Engine {
         force: bool,
     ) -> Result<(), SqlError> {
         let table = self.names().find(&name.db, &name.table);
+        if table.is_none() && self.names().find_of_any_role(&name.db, &name.table).is_some() {
+            // It is none that a statement can name.
+            return match if_exists {
+                true => Ok(()),
+                false => self.names().table(&name.db, &name.table).map(drop),
+            };
+        }
         match &table {
             Some(table) if !force && self.keeps_dropped() => self.recycle_table(table).await?,
             _ => self.drop_table(turn, name, if_exists).await?,
@@ -330,7 +337,7 @@ impl Engine {
     /// or start.
     pub(crate) fn collect_garbage_later(self: &Arc<Self>) {
         let engine = Arc::clone(self);
-        tokio::spawn(async move {
+        self.ingest.watcher().spawn_once("collecting_garbage", async move {
             if let Err(error) = engine.collect_garbage().await {
                 tracing::warn!(%error, "files of dropped tables stay until the next drop or start");
             }

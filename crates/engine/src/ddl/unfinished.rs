@@ -1,22 +1,14 @@
 //! Tables that get their rows before they get their names: `CREATE TABLE … AS SELECT` creates one.
 //!
-//! Invariant: a table is seen under its name only with all its rows. Until then it has a name that no statement can write;
-//! what ends in between, by an error or with the server, leaves a table of such a name, which is dropped.
+//! Invariant: a table is seen under its name only with all its rows. Until then it has a role that no name from outside finds;
+//! what ends in between, by an error or with the server, leaves a table of that role, which is dropped.
 
 use crate::ddl::tables::Changing;
 use crate::engine::Engine;
 use std::sync::Arc;
 use tributary_sql::CreateTable;
 use tributary_table::Table;
-use tributary_types::{ErrorCode, SqlError, TableDef, TableRef};
-
-/// No name of a table has a dot.
-const PREFIX: &str = "tributary.unfinished.";
-
-/// Whether a table of that name has not got its rows yet.
-pub(crate) fn is_unfinished(name: &str) -> bool {
-    name.starts_with(PREFIX)
-}
+use tributary_types::{ErrorCode, SqlError, TableDef, TableRef, TableRole};
 
 /// A table without its name. It is dropped, in the background, unless it is [finished](Self::finish).
 #[must_use]
@@ -38,9 +30,10 @@ impl Unfinished {
     pub async fn finish(mut self, _turn: &Changing<'_>) -> Result<(), SqlError> {
         self.engine.is_free(&self.name, false)?;
         let table = Arc::clone(self.table());
-        let named = TableDef { name: self.name.table.clone(), ..(*table.def()).clone() };
+        let named =
+            TableDef { name: self.name.table.clone(), role: TableRole::Own, ..(*table.def()).clone() };
         let engine = Arc::clone(&self.engine);
-        // In a task of its own, so that it can't be cancelled half way.
+        // Unwatched: awaited below. In a task of its own, so that it can't be cancelled half way.
         let change = tokio::spawn(async move { engine.change_table(table, named).await });
         let changed =
             change.await.map_err(|error| SqlError::detail(ErrorCode::Unknown, error.to_string()))?;
@@ -55,10 +48,10 @@ impl Drop for Unfinished {
     fn drop(&mut self) {
         let Some(table) = self.table.take() else { return };
         let engine = Arc::clone(&self.engine);
-        tokio::spawn(async move {
+        self.engine.ingest.watcher().spawn_once("dropping_unfinished_table", async move {
             let def = table.def();
             let turn = engine.changing().await;
-            if is_unfinished(&def.name)
+            if def.role == TableRole::Unfinished
                 && let Err(error) = engine.drop_table(&turn, &def.table_ref(), true).await
             {
                 tracing::warn!(table = def.location, %error, "a table that was not finished stays until the next start");
@@ -76,7 +69,9 @@ impl Engine {
         name: TableRef,
     ) -> Result<Unfinished, SqlError> {
         let def = self.new_def(create, &name).await?;
-        let table = self.add_table(TableDef { name: format!("{PREFIX}{}", def.id), ..def }).await?;
+        let role = TableRole::Unfinished;
+        let hidden = role.name(def.id).expect("a role that nobody names has a name");
+        let table = self.add_table(TableDef { name: hidden, role, ..def }).await?;
         Ok(Unfinished { engine: Arc::clone(self), table: Some(table), name })
     }
 
@@ -85,7 +80,7 @@ impl Engine {
         let turn = self.changing().await;
         for table in self.names().all_tables() {
             let def = table.def();
-            if is_unfinished(&def.name) {
+            if def.role == TableRole::Unfinished {
                 tracing::info!(table = def.location, "a table whose CREATE did not end is dropped");
                 self.drop_table(&turn, &def.table_ref(), true).await?;
             }

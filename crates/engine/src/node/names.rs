@@ -1,4 +1,6 @@
 //! Names → open tables. The hot path looks a table up without allocating.
+//!
+//! Invariant: a name from outside finds only tables that [are their own](tributary_types::TableRole::Own).
 
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
@@ -12,6 +14,13 @@ use tributary_types::{DbId, ErrorCode, SqlError};
 struct Database {
     id: DbId,
     tables: BTreeMap<String, Arc<Table>>,
+}
+
+impl Database {
+    /// The table of that name, unless it is one that nobody names.
+    fn own(&self, name: &str) -> Option<Arc<Table>> {
+        self.tables.get(name).filter(|table| table.with_def(|def| def.role.is_own())).cloned()
+    }
 }
 
 /// All databases and tables.
@@ -65,14 +74,14 @@ impl Names {
         removed
     }
 
-    /// The table of that name.
+    /// The table of that name that statements can name.
     ///
     /// # Errors
     /// Doris's texts for an unknown database or table.
     pub fn table(&self, db: &str, name: &str) -> Result<Arc<Table>, SqlError> {
         let databases = self.databases.read();
         let database = databases.get(db).ok_or_else(|| unknown_database(db))?;
-        database.tables.get(name).cloned().ok_or_else(|| {
+        database.own(name).ok_or_else(|| {
             SqlError::detail(
                 ErrorCode::NoSuchTable,
                 format!("Table [{name}] does not exist in database [{db}]."),
@@ -80,7 +89,13 @@ impl Names {
         })
     }
 
+    /// The table of that name that statements can name, if there is one.
     pub fn find(&self, db: &str, name: &str) -> Option<Arc<Table>> {
+        self.databases.read().get(db)?.own(name)
+    }
+
+    /// The table of that name whatever its role is. For names that the server makes, never for one that came from outside.
+    pub fn find_of_any_role(&self, db: &str, name: &str) -> Option<Arc<Table>> {
         self.databases.read().get(db)?.tables.get(name).cloned()
     }
 

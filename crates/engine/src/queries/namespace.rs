@@ -2,8 +2,7 @@
 
 use crate::access::processes::Processes;
 use crate::access::{Access, Object, Privilege};
-use crate::ddl::partitions::temporary::{is_beside, name_beside};
-use crate::ddl::unfinished::is_unfinished;
+use crate::ddl::partitions::temporary::name_beside;
 use crate::engine::Engine;
 use crate::files::FileReading;
 use crate::node::clock::date_time;
@@ -47,15 +46,10 @@ pub(crate) struct EngineNamespace {
     pub viewer: Option<(Arc<dyn Access>, Principal)>,
 }
 
-/// Whether no statement can name a table of that name.
-fn is_hidden(name: &str) -> bool {
-    is_unfinished(name) || is_beside(name)
-}
-
 impl Facts {
     /// The table that has the temporary partitions of this one, if it has any.
     pub fn beside(&self, def: &TableDef) -> Option<Arc<Table>> {
-        self.names.find(&def.db, &name_beside(def.id))
+        self.names.find_of_any_role(&def.db, &name_beside(def.id))
     }
 }
 
@@ -75,7 +69,7 @@ impl Namespace for EngineNamespace {
         let mut all = self.facts.names.tables(database);
         all.retain(|table| {
             let def = table.def();
-            !is_hidden(&def.name) && self.shows(Object::Table { db: database, table: &def.name })
+            def.role.is_own() && self.shows(Object::Table { db: database, table: &def.name })
         });
         all
     }
@@ -106,7 +100,7 @@ impl Namespace for EngineNamespace {
     }
 
     fn table_of_view(&self, database: &str, name: &str) -> Option<Arc<Table>> {
-        self.facts.names.find(database, name).filter(|_| !is_hidden(name))
+        self.facts.names.find(database, name)
     }
 
     fn beside(&self, def: &TableDef) -> Option<Arc<Table>> {
@@ -163,7 +157,7 @@ impl Namespace for EngineNamespace {
                 let is_running = state.is_running;
                 ProcessRow {
                     id: process.id,
-                    user: process.user.clone(),
+                    user: state.user,
                     host: process.peer.clone(),
                     login_time: date_time(process.login_unix_ms),
                     database: state.database,

@@ -21,27 +21,23 @@ use tributary_sql::{AlterOp, PartitionItem, ReplacePartitions};
 use tributary_table::{Table, TableError, TableStore};
 use tributary_types::{
     ErrorCode, PartitionId, PartitionNames, Partitioning, Partitions, SourceId, SqlError, TableDef, TableId,
+    TableRole,
 };
 
-/// No name of a table has a dot.
-const PREFIX: &str = "tributary.temporary.";
 /// Distinguishes records of this kind from those of other jobs.
 const KIND: &str = "replace_partitions";
 
 /// The name of the table that has the temporary partitions of a table.
 pub(crate) fn name_beside(table: TableId) -> String {
-    format!("{PREFIX}{table}")
-}
-
-/// Whether a table of that name has the temporary partitions of another.
-pub(crate) fn is_beside(name: &str) -> bool {
-    name.starts_with(PREFIX)
+    TableRole::Beside(table).name(table).expect("a role that nobody names has a name")
 }
 
 /// The table that rows of this one become rows of, if it has the temporary partitions of another; else itself.
 pub(crate) fn table_of_rows(def: &TableDef) -> TableId {
-    let of = def.name.strip_prefix(PREFIX).and_then(|id| id.parse().ok());
-    of.map_or(def.id, TableId)
+    match def.role {
+        TableRole::Beside(of) => of,
+        TableRole::Own | TableRole::Unfinished => def.id,
+    }
 }
 
 /// A replacement that may be cut off between the Delta log and the catalog.
@@ -187,6 +183,7 @@ impl Engine {
         }
         let id = self.catalog.next_table_id().await?;
         let beside = tributary_sql::beside(&def, id, name_beside(def.id))?;
+        let beside = TableDef { role: TableRole::Beside(def.id), ..beside };
         let new = tributary_sql::add_temporary(&def, &beside, item, if_not_exists)?;
         if has_partitions(&new) {
             self.add_table(new).await?;
@@ -232,7 +229,9 @@ impl Engine {
         let in_use: Vec<String> = tables.iter().map(|table| name_beside(table.id())).collect();
         for table in &tables {
             let def = table.def();
-            if is_beside(&def.name) && (!in_use.contains(&def.name) || !has_partitions(&def)) {
+            if matches!(def.role, TableRole::Beside(_))
+                && (!in_use.contains(&def.name) || !has_partitions(&def))
+            {
                 self.drop_table(&turn, &def.table_ref(), true).await?;
             }
         }

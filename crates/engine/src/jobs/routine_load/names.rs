@@ -118,8 +118,7 @@ impl Names {
         let shown = String::from_utf8_lossy(name);
         let nothing = || Named::Nothing(format!("unknown table '{shown}' in database '{db}'"));
         let Ok(name) = std::str::from_utf8(name) else { return Ok(nothing()) };
-        let found = engine.names().find(db, name).filter(|_| !is_unfinished(name));
-        let Some(table) = found else { return Ok(nothing()) };
+        let Some(table) = engine.names().find(db, name) else { return Ok(nothing()) };
         engine
             .check(&self.principal, Privilege::Load, Object::Table { db, table: name })
             .map_err(|error| Halt::Pause(Reason::internal(error.detail_text())))?;

@@ -181,7 +181,7 @@ fn a_load_of_rows_in_a_thousand_partitions_is_one_commit_of_bounded_memory() {
     assert_eq!(load(rows(80_000, 20_000)).get("NumberLoadedRows"), "20000", "one in memory");
     let all = "SELECT COUNT(*), COUNT(DISTINCT id) FROM many";
     assert_eq!(db.client.rows(all), ["100000|100000"]);
-    assert_eq!(db.client.rows("SELECT COUNT(*) FROM many PARTITION (p_500)"), ["100"]);
+    assert_eq!(db.client.rows("SELECT COUNT(*) FROM many PARTITION (p_500_600)"), ["100"]);
     server.kill();
     server.start_again();
     let mut client = server.connect_to(&db.name);

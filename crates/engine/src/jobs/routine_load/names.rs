@@ -9,7 +9,6 @@ use super::kept::Reason;
 use super::runner::Halt;
 use super::task::Part;
 use crate::access::{Object, Privilege};
-use crate::ddl::unfinished::is_unfinished;
 use crate::engine::Engine;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `FROM (…) TO (…) INTERVAL n [unit]`: ranges of one length, named by their beginning.
+//! `FROM (…) TO (…) INTERVAL n [unit]`: ranges of one length, named by their beginning; those of numbers by both bounds.
 
 use super::{PARTITIONS_MAX, refused, too_many, value};
 use crate::parse::ValueSpec;
@@ -68,7 +68,7 @@ fn numbers(from: &str, to: &str, interval: i64, column: &ColumnDef) -> Result<Ve
         }
         let next = start.saturating_add(interval.into()).min(end);
         // A partition's name has no sign.
-        let name = format!("{PREFIX}{}", start.to_string().replace('-', "_"));
+        let name = format!("{PREFIX}{start}_{next}").replace('-', "_");
         steps.push((name, bound(start), bound(next)));
         start = next;
     }

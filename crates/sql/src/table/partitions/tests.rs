@@ -60,9 +60,9 @@ fn ranges_are_written_in_three_forms() {
         shown("PARTITION BY RANGE(i) (FROM (-10) TO (15) INTERVAL 10)"),
         [
             "PARTITION BY RANGE(`i`)",
-            "(PARTITION p__10 VALUES [('-10'), ('0')),",
-            "PARTITION p_0 VALUES [('0'), ('10')),",
-            "PARTITION p_10 VALUES [('10'), ('15')))",
+            "(PARTITION p__10_0 VALUES [('-10'), ('0')),",
+            "PARTITION p_0_10 VALUES [('0'), ('10')),",
+            "PARTITION p_10_15 VALUES [('10'), ('15')))",
         ]
     );
     assert_eq!(

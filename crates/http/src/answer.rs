@@ -46,6 +46,12 @@ pub enum LoadStatus {
 }
 
 impl LoadStatus {
+    /// Whether nothing of the load was kept.
+    #[must_use]
+    pub const fn is_failure(self) -> bool {
+        matches!(self, Self::Fail | Self::LabelAlreadyExists { .. })
+    }
+
     /// As answers and SHOW STREAM LOAD have it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -5,6 +5,7 @@
 
 mod http_stream;
 
+use crate::access::finished::{Door, FinishedRequest};
 use crate::access::interrupt::{Interrupt, Interrupted};
 use crate::access::{Object, Privilege};
 use crate::ddl::tables::table_error;
@@ -349,6 +350,43 @@ impl Authenticator for HttpLoads {
     }
 }
 
+impl HttpLoads {
+    async fn end_two_phase(
+        &self,
+        principal: &Principal,
+        db: &str,
+        op: TwoPhaseOp,
+        target: &tributary_ingest::TwoPhaseTarget,
+    ) -> Result<(), SqlError> {
+        let db = self.0.database(principal, Privilege::Load, db)?;
+        match op {
+            TwoPhaseOp::Commit => self.0.ingest.commit_prepared(db, target).await?,
+            TwoPhaseOp::Abort => self.0.ingest.abort_prepared(db, target, "User Abort").await?,
+        };
+        Ok(())
+    }
+
+    /// Ends a load.
+    fn finished(
+        &self,
+        principal: &Principal,
+        door: Door,
+        statement: &str,
+        begun: Instant,
+        answer: &LoadAnswer,
+    ) {
+        let is_failure = answer.status.is_failure();
+        self.0.finished(FinishedRequest {
+            principal,
+            door,
+            statement,
+            rows: if is_failure { 0 } else { answer.loaded_rows },
+            took: begun.elapsed(),
+            error: is_failure.then_some(&answer.message),
+        });
+    }
+}
+
 #[async_trait]
 impl LoadService for HttpLoads {
     async fn stream_load(
@@ -357,7 +395,10 @@ impl LoadService for HttpLoads {
         request: StreamLoadRequest,
         body: LoadBody,
     ) -> LoadAnswer {
-        self.0.load_stream(principal, request, body).await
+        let (begun, label) = (Instant::now(), request.label.clone());
+        let answer = self.0.load_stream(principal, request, body).await;
+        self.finished(principal, Door::StreamLoad, label.as_ref().map_or("", Label::as_str), begun, &answer);
+        answer
     }
 
     async fn http_stream(
@@ -366,7 +407,10 @@ impl LoadService for HttpLoads {
         request: HttpStreamRequest,
         body: LoadBody,
     ) -> LoadAnswer {
-        self.0.load_http_stream(principal, request, body).await
+        let (begun, sql) = (Instant::now(), request.sql.clone());
+        let answer = self.0.load_http_stream(principal, request, body).await;
+        self.finished(principal, Door::HttpStream, &sql, begun, &answer);
+        answer
     }
 
     async fn two_phase(
@@ -376,13 +420,18 @@ impl LoadService for HttpLoads {
         op: TwoPhaseOp,
         target: TwoPhaseTarget,
     ) -> Result<(), SqlError> {
-        let db = self.0.database(principal, Privilege::Load, db)?;
+        let begun = Instant::now();
         let target = tributary_ingest::TwoPhaseTarget { txn: target.txn_id, label: target.label };
-        match op {
-            TwoPhaseOp::Commit => self.0.ingest.commit_prepared(db, &target).await?,
-            TwoPhaseOp::Abort => self.0.ingest.abort_prepared(db, &target, "User Abort").await?,
-        };
-        Ok(())
+        let outcome = self.end_two_phase(principal, db, op, &target).await;
+        self.0.finished(FinishedRequest {
+            principal,
+            door: Door::TwoPhase,
+            statement: target.label.as_ref().map_or("", Label::as_str),
+            rows: 0,
+            took: begun.elapsed(),
+            error: outcome.as_ref().err().map(SqlError::detail_text),
+        });
+        outcome
     }
 
     async fn label_in_use(&self, principal: &Principal, db: &str, label: &Label) -> Option<LoadAnswer> {

@@ -1,5 +1,6 @@
 //! The contents of `/metrics`: the counters of all crates, and gauges that are read on request.
 
+use crate::finished::RequestMetrics;
 use prometheus::{Encoder, IntGauge, Registry, TextEncoder};
 use std::sync::Arc;
 use tributary_ingest::Ingest;
@@ -10,13 +11,16 @@ use tributary_table::Table;
 pub(crate) struct Metrics {
     registry: Registry,
     gauges: Gauges,
+    /// Requests that have ended.
+    pub requests: RequestMetrics,
 }
 
 impl Metrics {
     pub fn new() -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
         let gauges = Gauges::new(&registry)?;
-        Ok(Self { registry, gauges })
+        let requests = RequestMetrics::new(&registry)?;
+        Ok(Self { registry, gauges, requests })
     }
 
     /// The registry for the crates' counters.

@@ -21,6 +21,15 @@ pub(super) enum PreparedStatement {
     General(Box<General>),
 }
 
+impl PreparedStatement {
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Insert(insert) => &insert.text,
+            Self::General(general) => &general.text,
+        }
+    }
+}
+
 /// Any other statement.
 pub(super) struct General {
     text: String,

@@ -9,6 +9,7 @@
 
 mod start;
 
+use crate::access::finished::RequestMetrics;
 use crate::access::processes::{Process, Processes};
 use crate::access::{Access, Object, Privilege};
 use crate::ddl::change::schema::SchemaChanges;
@@ -96,6 +97,10 @@ impl Engine {
     /// All metrics in Prometheus' text format.
     pub(crate) fn metrics_text(&self) -> String {
         self.metrics.text(&self.ingest, &self.names().all_tables(), self.processes().all().len())
+    }
+
+    pub(crate) fn request_metrics(&self) -> &RequestMetrics {
+        &self.metrics.requests
     }
 
     /// The users that have no password.

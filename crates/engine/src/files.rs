@@ -26,13 +26,15 @@ use tributary_decode::LoadHost;
 use tributary_files::{Place, Properties};
 use tributary_query::{FileTable, SessionView};
 use tributary_sql::{FileCall, FileFunction};
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::{Egress, ErrorCode, SqlError};
 
 /// The server's resources for reading files.
 pub(crate) struct FileReading {
     pub room: SpoolRoom,
     /// The directory of files of this machine that statements may name.
     pub local_dir: Option<PathBuf>,
+    /// Which servers statements may name.
+    pub egress: Arc<Egress>,
     /// How many files one statement reads side by side.
     pub parallel: usize,
 }
@@ -46,8 +48,8 @@ impl FileReading {
         let properties = call.properties.iter().map(|(name, text)| (name.clone(), text.clone()));
         let mut properties: Properties = properties.collect();
         let place = match call.function {
-            FileFunction::S3 => Place::s3(&mut properties),
-            FileFunction::Http => Place::http(&mut properties),
+            FileFunction::S3 => Place::s3(&mut properties, &self.egress),
+            FileFunction::Http => Place::http(&mut properties, &self.egress),
             FileFunction::Local => {
                 // There is one node, whichever a statement means.
                 properties.take_any(["backend_id"]);

@@ -10,6 +10,7 @@ mod rows;
 mod select;
 mod set;
 
+use crate::access::finished::{Door, FinishedRequest};
 use crate::access::processes::Process;
 use crate::access::{self, Object, Privilege};
 use crate::answer::Answer;
@@ -25,6 +26,7 @@ use rows::load_data::PendingLoad;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tributary_decode::{InsertOptions, LoadClock};
 use tributary_ingest::TransactionStatus;
@@ -295,6 +297,7 @@ impl EngineSession {
             self.principal = before;
             return Err(error);
         }
+        self.process.is_of(self.principal.user());
         self.queries = self.engine.queries(&self.principal);
         self.reset().await;
         Ok(())
@@ -347,8 +350,63 @@ impl EngineSession {
     }
 }
 
+impl EngineSession {
+    /// Ends a request of the client's.
+    pub(crate) fn finished(
+        &self,
+        door: Door,
+        statement: &str,
+        begun: Instant,
+        rows: u64,
+        outcome: &Result<(), SqlError>,
+    ) {
+        self.engine.finished(FinishedRequest {
+            principal: &self.principal,
+            door,
+            statement,
+            rows,
+            took: begun.elapsed(),
+            error: outcome.as_ref().err().map(SqlError::detail_text),
+        });
+    }
+
+    /// The text of a prepared statement; empty if there is none of that id.
+    pub(crate) fn prepared_text(&self, id: u32) -> &str {
+        self.statements.get(&id).map_or("", PreparedStatement::text)
+    }
+}
+
 impl Drop for EngineSession {
     fn drop(&mut self) {
         self.engine.processes().leave(self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestEngine;
+
+    #[tokio::test]
+    async fn a_connection_whose_user_changes_is_listed_under_the_new_name() {
+        let test = TestEngine::open(|_| ()).await;
+        let new = NewSession {
+            id: 7,
+            user: "root".to_owned(),
+            peer: "127.0.0.1:1".parse().expect("an address"),
+            database: None,
+            kill: CancellationToken::new(),
+        };
+        let mut session = EngineSession::open(Arc::clone(&test.engine), new).expect("everything is allowed");
+        let listed = || test.engine.processes().find(7).expect("it is there").state().user;
+        assert_eq!(listed(), "root");
+        let amy = |database: Option<&str>| NewUser {
+            user: "amy".to_owned(),
+            database: database.map(str::to_owned),
+        };
+        session.change_user(amy(Some("nowhere"))).await.expect_err("there is no such database");
+        assert_eq!(listed(), "root", "nothing has changed");
+        session.change_user(amy(None)).await.expect("everything is allowed");
+        assert_eq!((listed().as_str(), session.principal.user()), ("amy", "amy"));
     }
 }

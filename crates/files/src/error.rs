@@ -1,5 +1,6 @@
 //! Why files can't be found or read.
 
+use tributary_types::egress::Forbidden;
 use tributary_types::{ErrorCode, SqlError};
 
 /// Why files can't be found or read.
@@ -11,6 +12,9 @@ pub enum FileError {
     /// Doris has it and we do not.
     #[error("{0}")]
     NotSupported(String),
+    /// A server is where no statement may reach it.
+    #[error("{0}")]
+    Forbidden(Forbidden),
     /// The pattern means no file.
     #[error("no file is called '{pattern}'; check the name and the pattern: * and ? stand for no '/'")]
     NoFile { pattern: String },

@@ -2,15 +2,14 @@
 
 use crate::error::{FileError, cause};
 use crate::options::Properties;
+use crate::outbound::{Outbound, Redirects};
 use crate::pattern::alternatives;
 use crate::place::{CONNECT_MAX, Chunks, FoundFile, IDLE_MAX};
 use futures::{StreamExt, TryStreamExt, stream};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Client, StatusCode, Url};
-
-/// Redirects that are followed for one file.
-const REDIRECTS_MAX: usize = 10;
+use std::sync::Arc;
+use tributary_types::Egress;
 
 /// Files of HTTP servers.
 pub struct HttpFiles {
@@ -26,26 +25,26 @@ impl std::fmt::Debug for HttpFiles {
 }
 
 impl HttpFiles {
-    pub(crate) fn new(uri: &str, properties: &mut Properties) -> Result<Self, FileError> {
+    pub(crate) fn new(
+        uri: &str,
+        properties: &mut Properties,
+        egress: &Arc<Egress>,
+    ) -> Result<Self, FileError> {
         // Files are read from front to back, in whatever way the server sends them.
         properties.take_flag(["http.enable.range.request"])?;
         properties.take_flag(["http.enable.chunk.response"])?;
         let headers = headers(properties)?;
         let connect_max = properties.take_ms(["http.connect.timeout.ms"])?.unwrap_or(CONNECT_MAX);
         let urls = alternatives(uri)?.iter().map(|text| url(text)).collect::<Result<Vec<_>, _>>()?;
-        let client = Client::builder()
-            .connect_timeout(connect_max)
-            .read_timeout(IDLE_MAX)
+        let outbound = Outbound {
+            egress: Arc::clone(egress),
+            connect_max,
+            idle_max: Some(IDLE_MAX),
             // Headers are for the server that the statement names.
-            .redirect(if headers.is_empty() {
-                Policy::limited(REDIRECTS_MAX)
-            } else {
-                Policy::custom(same_server)
-            })
-            .build();
-        let client = client.map_err(|error| {
-            FileError::NotSupported(format!("HTTP can't be spoken on this machine: {}", cause(&error)))
-        })?;
+            redirects: if headers.is_empty() { Redirects::Anywhere } else { Redirects::SameServer },
+        };
+        urls.iter().try_for_each(|url| outbound.check(url))?;
+        let client = outbound.client()?;
         Ok(Self { client, urls, headers })
     }
 
@@ -83,19 +82,6 @@ impl HttpFiles {
             Ok(bytes.map_err(move |error| unreadable(&name, error)))
         };
         stream::once(opened).try_flatten().boxed()
-    }
-}
-
-/// Follows redirects within a server.
-fn same_server(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let origin = |url: &Url| url.origin();
-    let is_same = attempt.previous().first().is_some_and(|first| origin(first) == origin(attempt.url()));
-    if attempt.previous().len() > REDIRECTS_MAX {
-        attempt.error("too many redirects")
-    } else if is_same {
-        attempt.follow()
-    } else {
-        attempt.stop()
     }
 }
 
@@ -147,7 +133,8 @@ mod tests {
     fn files(uri: &str, properties: &[(&str, &str)]) -> Result<HttpFiles, String> {
         let mut properties: Properties =
             properties.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-        HttpFiles::new(uri, &mut properties).map_err(|error| error.to_string())
+        let egress = Arc::new(Egress::parse("127.0.0.0/8").expect("a network"));
+        HttpFiles::new(uri, &mut properties, &egress).map_err(|error| error.to_string())
     }
 
     #[test]

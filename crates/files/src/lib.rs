@@ -4,7 +4,8 @@
 //! streams of bytes, or an [`Output`], to which files of results are written.
 //!
 //! Invariant: no key, token or password is in an error, in the name of a file or in what `Debug` prints; and no file of
-//! this machine is opened or written that is not below the directory that a setting allows, wherever links lead.
+//! this machine is opened or written that is not below the directory that a setting allows, wherever links lead; and no server is
+//! asked that a setting forbids, wherever names and redirects lead.
 //!
 //! Not its business: the meaning of the bytes.
 
@@ -12,6 +13,7 @@ mod error;
 mod http;
 pub mod local;
 mod options;
+mod outbound;
 mod output;
 mod pattern;
 mod place;

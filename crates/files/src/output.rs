@@ -21,6 +21,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
+use tributary_types::Egress;
 use url::Url;
 
 /// A row group is written once this many bytes of it are encoded.
@@ -57,9 +58,10 @@ impl Output {
         uri: &str,
         properties: &mut Properties,
         local: Option<&std::path::Path>,
+        egress: &Arc<Egress>,
     ) -> Result<Self, FileError> {
         let Some(path) = uri.strip_prefix("file://") else {
-            let (store, bucket, prefix) = s3::prefix(uri, properties)?;
+            let (store, bucket, prefix) = s3::prefix(uri, properties, egress)?;
             let shown = format!("s3://{bucket}/{prefix}");
             return Ok(Self { store: Arc::new(store), prefix, shown, directory: None });
         };

@@ -8,7 +8,9 @@ use crate::s3::S3Files;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
+use tributary_types::Egress;
 
 /// The most files that one name may mean.
 pub(crate) const FILES_MAX: usize = 100_000;
@@ -43,19 +45,20 @@ impl Place {
     /// The files of an S3 store that the property `uri` names.
     ///
     /// # Errors
-    /// [`FileError::Property`] and [`FileError::NotSupported`] for properties that name no such files.
-    pub fn s3(properties: &mut Properties) -> Result<Self, FileError> {
+    /// [`FileError::Property`] and [`FileError::NotSupported`] for properties that name no such files, [`FileError::Forbidden`] for a
+    /// server that may not be reached.
+    pub fn s3(properties: &mut Properties, egress: &Arc<Egress>) -> Result<Self, FileError> {
         let uri = required(properties, "uri")?;
-        S3Files::new(&uri, properties).map(Self::S3)
+        S3Files::new(&uri, properties, egress).map(Self::S3)
     }
 
     /// The files of HTTP servers that the property `uri` names.
     ///
     /// # Errors
     /// As [`Place::s3`].
-    pub fn http(properties: &mut Properties) -> Result<Self, FileError> {
+    pub fn http(properties: &mut Properties, egress: &Arc<Egress>) -> Result<Self, FileError> {
         let uri = required(properties, "uri")?;
-        HttpFiles::new(&uri, properties).map(Self::Http)
+        HttpFiles::new(&uri, properties, egress).map(Self::Http)
     }
 
     /// The files of this machine below `directory` that the property `file_path` names.

@@ -2,6 +2,7 @@
 
 use crate::error::{FileError, cause};
 use crate::options::{Properties, Secret};
+use crate::outbound::{Outbound, Redirects};
 use crate::pattern::Name;
 use crate::place::{CONNECT_MAX, Chunks, FILES_MAX, FoundFile, IDLE_MAX, too_slow};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -11,6 +12,7 @@ use object_store::{ClientOptions, ObjectStore, ObjectStoreExt, RetryConfig};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
+use tributary_types::Egress;
 use url::{Host, Url};
 
 /// Doris's prefixes of property names, one for each vendor; the last is empty.
@@ -72,11 +74,15 @@ struct Reach {
 }
 
 impl S3Files {
-    pub(crate) fn new(uri: &str, properties: &mut Properties) -> Result<Self, FileError> {
+    pub(crate) fn new(
+        uri: &str,
+        properties: &mut Properties,
+        egress: &Arc<Egress>,
+    ) -> Result<Self, FileError> {
         let reach = Reach::take(properties)?;
         let location = locate(uri, &reach)?;
         let names = Name::all(&location.key)?;
-        let store = reach.store(&location)?;
+        let store = reach.store(&location, egress)?;
         let Location { bucket, key, .. } = location;
         Ok(Self { store: Arc::new(store), bucket, path: key, names, idle_max: reach.idle_max })
     }
@@ -207,23 +213,29 @@ impl Reach {
         })
     }
 
-    fn store(&self, location: &Location) -> Result<AmazonS3, FileError> {
-        let client = ClientOptions::new()
-            .with_allow_http(true)
-            .with_timeout_disabled()
-            .with_connect_timeout(self.connect_max);
+    fn store(&self, location: &Location, egress: &Arc<Egress>) -> Result<AmazonS3, FileError> {
+        let outbound = Outbound {
+            egress: Arc::clone(egress),
+            connect_max: self.connect_max,
+            // Each part of an answer is waited for by its reader.
+            idle_max: None,
+            redirects: Redirects::Anywhere,
+        };
+        let client = ClientOptions::new().with_allow_http(true);
         let retry =
             RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRY_TIME_MAX, ..RetryConfig::default() };
         let endpoint = match self.endpoint.as_deref().or(location.endpoint.as_deref()) {
             Some(text) => Some(endpoint(text)?),
             None => None,
         };
+        endpoint.iter().try_for_each(|url| outbound.check(url))?;
         let of_endpoint = endpoint.as_ref().and_then(region_of);
         let region = self.region.clone().or(of_endpoint).unwrap_or_else(|| REGION_DEFAULT.to_owned());
         let mut builder = AmazonS3Builder::new()
             .with_bucket_name(&location.bucket)
             .with_region(region)
             .with_client_options(client)
+            .with_http_connector(outbound)
             .with_retry(retry);
         if let Some(url) = &endpoint {
             let path_style = self.path_style || !matches!(url.host(), Some(Host::Domain(_))) || is_local(url);
@@ -253,10 +265,11 @@ impl Reach {
 pub(crate) fn prefix(
     uri: &str,
     properties: &mut Properties,
+    egress: &Arc<Egress>,
 ) -> Result<(AmazonS3, String, String), FileError> {
     let reach = Reach::take(properties)?;
     let location = locate(uri, &reach)?;
-    let store = reach.store(&location)?;
+    let store = reach.store(&location, egress)?;
     Ok((store, location.bucket, location.key))
 }
 
@@ -433,7 +446,10 @@ mod tests {
             ("s3.access_key", "key"),
             ("s3.secret_key", "hush"),
         ];
-        let files = S3Files::new("s3://b/x", &mut properties(&all)).expect("legal");
+        let egress = Arc::new(Egress::parse("127.0.0.0/8").expect("a network"));
+        let files = S3Files::new("s3://b/x", &mut properties(&all), &egress).expect("legal");
+        let forbidden = S3Files::new("s3://b/x", &mut properties(&all), &Arc::default()).unwrap_err();
+        assert!(matches!(forbidden, FileError::Forbidden(_)), "{forbidden}");
         assert!(!format!("{files:?} {:?}", properties(&all)).contains("hush"));
         for (name, text) in [
             ("s3.access_key", "there is one"),
@@ -442,7 +458,7 @@ mod tests {
             ("provider", "provider 'hush' is not supported"),
             ("use_path_style", "must be true or false"),
         ] {
-            let error = S3Files::new("s3://b/x", &mut properties(&[(name, "hush")])).unwrap_err();
+            let error = S3Files::new("s3://b/x", &mut properties(&[(name, "hush")]), &egress).unwrap_err();
             assert!(error.to_string().contains(text), "{name}: {error}");
         }
     }

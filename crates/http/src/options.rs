@@ -27,6 +27,8 @@ pub struct HttpOptions {
     pub linger_timeout: Duration,
     /// Redirects loads from one port to another, as Doris's FE does.
     pub redirect: Option<Redirect>,
+    /// Whether the reasons for rejected rows are served only to users who log in.
+    pub error_log_needs_login: bool,
     /// How long requests in flight may continue after shutdown was requested.
     pub shutdown_grace: Duration,
 }
@@ -44,6 +46,7 @@ impl Default for HttpOptions {
             drain_timeout: Duration::from_secs(5),
             linger_timeout: Duration::from_secs(60),
             redirect: None,
+            error_log_needs_login: false,
             shutdown_grace: Duration::from_secs(30),
         }
     }

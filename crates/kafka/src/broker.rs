@@ -5,17 +5,23 @@
 
 use crate::chunk::{Chunk, Shape};
 use crate::log::Heard;
+use crate::properties;
 use crate::source::{Connect, Extent, Offsets, Reader, Settings, SourceError, Topic, check};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode as Code};
 use rdkafka::{ClientConfig, Message, Offset, TopicPartitionList};
 use std::collections::BTreeSet;
+use std::net::ToSocketAddrs;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tributary_types::egress::{Egress, Forbidden};
 
 /// How long a question to the broker may take.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// How long to wait for the client's reason for a failure, which may arrive in pieces.
 const REASON_WAIT: Duration = Duration::from_millis(200);
+/// Kafka's port.
+const PORT: u16 = 9092;
 /// A group is never joined, but the client wants its name.
 const GROUP: &str = "tributary";
 /// Memory for messages that were fetched ahead, in kilobytes.
@@ -38,12 +44,12 @@ const DEFAULTS: [(&str, &str); 4] = [
     ("queued.max.messages.kbytes", AHEAD_KB),
     ("socket.keepalive.enable", "true"),
 ];
-/// Properties that run programs or load code in the server.
-const FORBIDDEN: [&str; 3] = ["plugin.library.paths", "sasl.kerberos.kinit.cmd", "ssl.engine.location"];
-
 /// Connects to Kafka.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Broker;
+#[derive(Clone, Debug, Default)]
+pub struct Broker {
+    /// Which addresses it may connect to.
+    pub egress: Arc<Egress>,
+}
 
 impl Connect for Broker {
     fn connect(&self, settings: &Settings) -> Result<Box<dyn Topic>, SourceError> {
@@ -53,8 +59,12 @@ impl Connect for Broker {
             config.set(name, value);
         }
         for (name, value) in &settings.properties {
-            refuse(name)?;
+            check_property(name, value)?;
             config.set(name, value);
+        }
+        for broker in settings.brokers.split(',').filter(|broker| !broker.trim().is_empty()) {
+            let (host, port) = host_and_port(broker);
+            check_address(&self.egress, host, port)?;
         }
         config.set("bootstrap.servers", &settings.brokers);
         for (name, value) in OWN {
@@ -63,28 +73,46 @@ impl Connect for Broker {
         let consumer: BaseConsumer<Heard> = config
             .create_with_context(Heard::new(&settings.topic))
             .map_err(|error| SourceError::Wrong(format!("the settings of the source are wrong: {error}")))?;
-        Ok(Box::new(Connected { consumer, topic: settings.topic.clone(), is_reading: false }))
+        let (topic, egress) = (settings.topic.clone(), Arc::clone(&self.egress));
+        Ok(Box::new(Connected { consumer, topic, egress, is_reading: false }))
     }
 }
 
-fn refuse(name: &str) -> Result<(), SourceError> {
-    let is = |known: &str| name.eq_ignore_ascii_case(known);
-    if FORBIDDEN.iter().any(|known| is(known)) {
-        let text =
-            format!("property.{name} is refused: it would run code of the client's choice in the server");
-        return Err(SourceError::Wrong(text));
-    }
-    if OWN.iter().any(|(known, _)| is(known)) || is("bootstrap.servers") {
+/// Checks a property that a job sets.
+fn check_property(name: &str, value: &str) -> Result<(), SourceError> {
+    if OWN.iter().any(|(known, _)| name.eq_ignore_ascii_case(known)) {
         let text = format!("property.{name} is the job's own: leave it out");
         return Err(SourceError::Wrong(text));
     }
+    properties::check(name, value)
+}
+
+/// Checks where the client would connect to. It resolves names once more itself, so a name that means another address a moment later
+/// is not seen.
+fn check_address(egress: &Egress, host: &str, port: u16) -> Result<(), SourceError> {
+    let wrong = |forbidden: Forbidden| SourceError::Wrong(format!("the broker {host}:{port}: {forbidden}"));
+    egress.check_host(host).map_err(wrong)?;
+    // One that can't be resolved now can't be connected to either.
+    let Ok(addresses) = (host.trim_matches(['[', ']']), port).to_socket_addrs() else { return Ok(()) };
+    for address in addresses {
+        egress.check(address.ip()).map_err(wrong)?;
+    }
     Ok(())
+}
+
+/// The host and port of a broker; Kafka's own port if it names none.
+fn host_and_port(broker: &str) -> (&str, u16) {
+    let address = broker.rsplit_once("://").map_or(broker, |(_, address)| address).trim();
+    let split = address.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
+    let with_port = split.and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    with_port.unwrap_or((address, PORT))
 }
 
 /// A client.
 struct Connected {
     consumer: BaseConsumer<Heard>,
     topic: String,
+    egress: Arc<Egress>,
     /// Whether messages are being read. Then only [`Reading`] may poll: a polled message is never delivered again.
     is_reading: bool,
 }
@@ -135,6 +163,11 @@ impl Topic for Connected {
             .consumer
             .fetch_metadata(Some(&self.topic), ANSWER_MAX)
             .map_err(|error| self.error("asking for the partitions of", &error))?;
+        // Others than those that the job names may be the leaders of its partitions.
+        for broker in metadata.brokers() {
+            let port = u16::try_from(broker.port()).unwrap_or(PORT);
+            check_address(&self.egress, broker.host(), port)?;
+        }
         let topic = metadata.topics().iter().find(|topic| topic.name() == self.topic);
         let unknown = || SourceError::Wrong(format!("the brokers have no topic '{}'", self.topic));
         let topic = topic.ok_or_else(unknown)?;
@@ -282,10 +315,18 @@ mod tests {
     use crate::chunk::Framing;
     use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
+    fn loopback() -> Arc<Egress> {
+        Arc::new(Egress::parse("127.0.0.0/8;::1/128").unwrap())
+    }
+
     fn connect(properties: &[(&str, &str)]) -> Result<Box<dyn Topic>, SourceError> {
         let properties =
             properties.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Broker.connect(&Settings { brokers: "127.0.0.1:1".to_owned(), topic: "t".to_owned(), properties })
+        Broker { egress: loopback() }.connect(&Settings {
+            brokers: "127.0.0.1:1".to_owned(),
+            topic: "t".to_owned(),
+            properties,
+        })
     }
 
     fn refusal(properties: &[(&str, &str)]) -> String {
@@ -326,7 +367,7 @@ mod tests {
             config.set(name, value);
         }
         let consumer: BaseConsumer<Heard> = config.create_with_context(Heard::new("t")).unwrap();
-        let connected = Connected { consumer, topic: "t".to_owned(), is_reading: false };
+        let connected = Connected { consumer, topic: "t".to_owned(), egress: loopback(), is_reading: false };
         let shape = Shape { framing: Framing::OneLine, has_places: true };
         let mut reader = connected.reading(&Offsets::from([(0, 0)]), shape).unwrap();
         let (mut next, mut messages, mut places) = (0, 0, Vec::new());
@@ -344,8 +385,51 @@ mod tests {
 
     #[test]
     fn properties_that_would_break_exactly_once_or_run_code_are_refused_by_name() {
-        assert!(refusal(&[("enable.auto.commit", "true")]).contains("property.enable.auto.commit"));
-        assert!(refusal(&[("Plugin.Library.Paths", "/x.so")]).contains("would run code"));
-        assert!(refusal(&[("sasl.kerberos.kinit.cmd", "touch /x")]).contains("would run code"));
+        assert!(
+            refusal(&[("enable.auto.commit", "true")])
+                .contains("property.enable.auto.commit is the job's own")
+        );
+        for name in
+            ["Plugin.Library.Paths", "sasl.kerberos.kinit.cmd", "metadata.broker.list", "ssl.ca.location"]
+        {
+            let refused = refusal(&[(name, "/x")]);
+            assert!(refused.contains(&format!("property.{name} is not allowed")), "{refused}");
+        }
+        assert!(refusal(&[("queued.max.messages.kbytes", "2097151")]).contains("1 to 8192"));
+    }
+
+    #[test]
+    fn brokers_that_a_setting_forbids_are_refused_by_their_addresses() {
+        for (brokers, address) in [
+            ("127.0.0.1:9092", "127.0.0.1"),
+            ("8.8.8.8:9092, PLAINTEXT://169.254.169.254:80", "169.254.169.254"),
+            ("[::1]:9092", "::1"),
+            ("localhost", "1"),
+        ] {
+            let settings =
+                Settings { brokers: brokers.to_owned(), topic: "t".to_owned(), properties: Vec::new() };
+            let Err(SourceError::Wrong(text)) = Broker::default().connect(&settings) else {
+                panic!("{brokers} is taken")
+            };
+            assert!(text.contains("may not reach the address") && text.contains(address), "{text}");
+        }
+        assert_eq!(host_and_port("SASL_SSL://host:1"), ("host", 1));
+        assert_eq!(host_and_port("[::1]"), ("[::1]", PORT));
+        assert_eq!(host_and_port("::1"), ("::1", PORT));
+    }
+
+    #[test]
+    fn a_broker_that_others_name_is_checked_too() {
+        let cluster = rdkafka::mocking::MockCluster::new(1).unwrap();
+        cluster.create_topic("t", 1, 1).unwrap();
+        let mut config = ClientConfig::new();
+        config.set("bootstrap.servers", cluster.bootstrap_servers()).set("group.id", GROUP);
+        let consumer: BaseConsumer<Heard> = config.create_with_context(Heard::new("t")).unwrap();
+        let egress = Arc::new(Egress::default());
+        let connected = Connected { consumer, topic: "t".to_owned(), egress, is_reading: false };
+        let Err(SourceError::Wrong(text)) = connected.partitions() else {
+            panic!("its leader is on loopback")
+        };
+        assert!(text.contains("127.0.0.1, which is of this machine itself"), "{text}");
     }
 }

@@ -10,6 +10,8 @@ mod broker;
 mod chunk;
 #[cfg(feature = "broker")]
 mod log;
+#[cfg(feature = "broker")]
+mod properties;
 mod source;
 
 #[cfg(feature = "broker")]

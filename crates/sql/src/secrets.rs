@@ -1,6 +1,7 @@
 //! Statements as they may be shown to others: without the keys that they name.
 //!
-//! Not its business: passwords of users, which statements name as hashes or in a grammar of their own.
+//! What is hidden: texts of properties whose names say so, users and passwords in URLs, and passwords of users (`IDENTIFIED BY`,
+//! `SET PASSWORD`, `PASSWORD()`).
 
 use crate::split::{Lexeme, skip_lexeme};
 use std::borrow::Cow;
@@ -25,7 +26,10 @@ const HIDDEN: &str = "***";
 /// URLs: user and password, and the query of a property whose name marks it as a URL.
 #[must_use]
 pub fn without_secrets(sql: &str) -> Cow<'_, str> {
-    let secrets = secrets(sql);
+    let mut secrets = secrets(sql);
+    secrets.extend(passwords(sql));
+    secrets.sort_unstable_by_key(|secret| secret.start);
+    secrets.dedup_by(|next, before| next.start < before.end);
     if secrets.is_empty() {
         return Cow::Borrowed(sql);
     }
@@ -86,6 +90,68 @@ fn secrets(sql: &str) -> Vec<Range<usize>> {
                     }
                 }
                 _ => Before::Other,
+            };
+        }
+        at = next;
+    }
+    found
+}
+
+/// What the words before a text say of it.
+#[derive(Clone, Copy, PartialEq)]
+enum Said {
+    Nothing,
+    /// The next text is a password, or the name of a plugin.
+    Password,
+    /// That text was there; `BY` or `AS` may come with the next one.
+    Hidden,
+    /// The word PASSWORD: what follows `(` or `=` is one.
+    Word,
+    /// `PASSWORD FOR`: what follows the user's name and `=` is one.
+    For,
+}
+
+/// Where passwords of users are, without the quotes around them.
+fn passwords(sql: &str) -> Vec<Range<usize>> {
+    let bytes = sql.as_bytes();
+    let mut found = Vec::new();
+    let (mut at, mut said) = (0, Said::Nothing);
+    while at < bytes.len() {
+        let is_letter =
+            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'-') || *byte >= 0x80;
+        let word = bytes[at..].iter().take_while(|byte| is_letter(byte)).count();
+        if word > 0 && bytes[at] != b'-' {
+            let text = &bytes[at..at + word];
+            let is = |known: &str| text.eq_ignore_ascii_case(known.as_bytes());
+            said = match said {
+                _ if is("IDENTIFIED") => Said::Password,
+                Said::Password => Said::Password,
+                Said::Hidden if is("BY") || is("AS") => Said::Password,
+                Said::Word if is("FOR") => Said::For,
+                Said::For => Said::For,
+                _ if is("PASSWORD") => Said::Word,
+                _ => Said::Nothing,
+            };
+            at += word;
+            continue;
+        }
+        let (mut next, kind) = skip_lexeme(bytes, at);
+        let lexeme = &bytes[at..next];
+        if !matches!(kind, Lexeme::Blank) {
+            said = match (said, lexeme[0]) {
+                (Said::Password, quote @ (b'\'' | b'"')) => {
+                    // A doubled quote within the text.
+                    while bytes.get(next) == Some(&quote) {
+                        next = skip_lexeme(bytes, next).0;
+                    }
+                    found.push(inside(&bytes[at..next], at));
+                    Said::Hidden
+                }
+                (Said::Password, b'(' | b'=') | (Said::Word, b'(' | b'=') | (Said::For, b'=') => {
+                    Said::Password
+                }
+                (Said::For, _) if !matches!(kind, Lexeme::End) => Said::For,
+                _ => Said::Nothing,
             };
         }
         at = next;
@@ -164,6 +230,30 @@ mod tests {
                 "SELECT 'ü', \"http.header.Authorization\" = 'Basic ü'",
                 "SELECT 'ü', \"http.header.Authorization\" = '***'",
             ),
+        ] {
+            assert_eq!(without_secrets(sql), shown);
+        }
+    }
+
+    #[test]
+    fn passwords_of_users_are_hidden() {
+        for (sql, shown) in [
+            ("CREATE USER 'u'@'%' IDENTIFIED BY 'hush'", "CREATE USER 'u'@'%' IDENTIFIED BY '***'"),
+            (
+                "create user u identified by \"it\"\"s\", v identified by ''",
+                "create user u identified by \"***\", v identified by '***'",
+            ),
+            (
+                "ALTER USER u IDENTIFIED WITH mysql_native_password BY 'hush' REQUIRE NONE COMMENT 'shown'",
+                "ALTER USER u IDENTIFIED WITH mysql_native_password BY '***' REQUIRE NONE COMMENT 'shown'",
+            ),
+            ("x IDENTIFIED WITH 'plugin' AS '*HASH'", "x IDENTIFIED WITH '***' AS '***'"),
+            ("CREATE USER u IDENTIFIED BY PASSWORD '*HASH'", "CREATE USER u IDENTIFIED BY PASSWORD '***'"),
+            ("SET PASSWORD FOR 'u'@'%' = PASSWORD('hush')", "SET PASSWORD FOR 'u'@'%' = PASSWORD('***')"),
+            ("SET PASSWORD = 'hush'", "SET PASSWORD = '***'"),
+            ("SELECT PASSWORD ( 'hush' ), 'shown'", "SELECT PASSWORD ( '***' ), 'shown'"),
+            ("SELECT password, 'shown' FROM identified", "SELECT password, 'shown' FROM identified"),
+            ("CREATE USER u IDENTIFIED /* by */ BY 'cut", "CREATE USER u IDENTIFIED /* by */ BY '***"),
         ] {
             assert_eq!(without_secrets(sql), shown);
         }

@@ -160,6 +160,7 @@ impl Listeners {
                 streaming_load_max_mb: settings.streaming_load_max_mb,
                 load_timeout: settings.stream_load_default_timeout_second,
                 redirect: settings.redirect_loads.then_some(redirect),
+                error_log_needs_login: settings.load_error_log_needs_login,
                 ..tributary_http::HttpOptions::default()
             },
             shutdown.clone(),
@@ -214,11 +215,13 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
             precommit_timeout: settings.stream_load_default_precommit_timeout_second,
             sweep_interval: settings.deleted_file_retention_second.min(SWEEP_INTERVAL_MAX),
         },
+        egress: Arc::new(settings.egress.clone()),
         store: tributary_engine::StoreOptions {
             flush_bytes: settings.flush_bytes,
             flush_age_ms: settings.flush_age_ms,
             target_file_bytes: settings.target_file_bytes,
             checkpoint_every: settings.checkpoint_every,
+            call_timeout: Duration::from_millis(settings.store_timeout_ms),
             keep_removed_files_ms: settings.deleted_file_retention_second.as_millis() as u64,
             ..defaults
         },

@@ -9,6 +9,7 @@ pub mod attachment;
 pub mod calendar;
 pub mod change;
 pub mod data_type;
+pub mod egress;
 pub mod error;
 pub mod given;
 pub mod host;
@@ -33,6 +34,7 @@ pub mod widen;
 
 pub use attachment::{ATTACHMENT_BYTES_MAX, Attachment, AttachmentTooLarge};
 pub use data_type::DataType;
+pub use egress::Egress;
 pub use error::{ErrorCode, SqlError};
 pub use given::GivenColumns;
 pub use ids::{ColumnId, DbId, Lsn, PartitionId, SchemaVersion, SourceId, TableId, TxnId, Version};
@@ -46,7 +48,7 @@ pub use sealed::Sealed;
 pub use table::{
     Aggregation, ColumnChange, ColumnDef, DELETION_VECTORS, DefaultValue, Distribution, FLEXIBLE_UPDATES,
     GROUP_COMMIT_DATA_BYTES_DEFAULT, GROUP_COMMIT_INTERVAL_MS_DEFAULT, Generated, HiddenColumn, IndexDef,
-    IndexKind, KeyModel, RollupDef, TableDef, TableProperties, TableRef, TableSchema,
+    IndexKind, KeyModel, RollupDef, TableDef, TableProperties, TableRef, TableRole, TableSchema,
 };
 pub use transaction::{TransactionKind, TransactionStatus};
 pub use view::{ViewDef, ViewSource};

@@ -14,7 +14,6 @@ const STATEMENT_SHOWN_BYTES_MAX: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Process {
     pub id: u32,
-    pub user: String,
     pub peer: String,
     pub login_unix_ms: i64,
     /// Ends the statement that runs and leaves the connection.
@@ -26,6 +25,8 @@ pub(crate) struct Process {
 /// The current state of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessState {
+    /// Who is logged in, which COM_CHANGE_USER changes.
+    pub user: String,
     pub database: Option<String>,
     /// The statement that runs or ran last; a buffer that is used again.
     pub statement: String,
@@ -57,6 +58,11 @@ impl Process {
         state.statement.push_str(&statement[..end]);
         state.is_running = true;
         state.since = Instant::now();
+    }
+
+    /// Another user has logged in.
+    pub fn is_of(&self, user: &str) {
+        self.state.lock().user = user.to_owned();
     }
 
     /// Ends the connection, and the statement that it runs.
@@ -91,6 +97,7 @@ impl Processes {
         kill: CancellationToken,
     ) -> Arc<Process> {
         let state = ProcessState {
+            user,
             database: None,
             statement: String::new(),
             is_running: false,
@@ -98,7 +105,6 @@ impl Processes {
         };
         let process = Arc::new(Process {
             id,
-            user,
             peer,
             login_unix_ms,
             stop: Stop::default(),

@@ -33,10 +33,12 @@ use crate::node::wal_dirs::{self, WalDirs};
 use crate::queries::namespace::{EngineNamespace, Facts};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::{Mutex, RwLock};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
+use std::future::Future;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use tributary_catalog::{Catalog, CatalogError, CatalogLocation, NodeEntry};
@@ -119,6 +121,7 @@ impl Engine {
                     disk: Arc::new(SpoolDisk::new(disk_bytes)),
                 },
                 local_dir: options.secure_load_dir.clone(),
+                egress: Arc::clone(&options.egress),
                 parallel: options.query.target_partitions,
             },
             started,
@@ -139,7 +142,7 @@ impl Engine {
             builders: Builders::default(),
             increments: AutoIncrements::new(Arc::new(CatalogIncrements(Arc::clone(&catalog)))),
             generated: GeneratedColumns::default(),
-            jobs: Jobs::new(node.id(), Arc::new(Broker)),
+            jobs: Jobs::new(node.id(), Arc::new(Broker { egress: Arc::clone(&options.egress) })),
             file_loads: crate::load::sink::file_loads(),
             broker_loads: BrokerLoads::new(Arc::clone(&catalog), node.id()),
             exports: Exports::new(Arc::clone(&catalog), node.id()),
@@ -171,42 +174,54 @@ impl Engine {
     }
 
     fn start_background(self: &Arc<Self>) {
-        let maintain = tokio::spawn(Arc::clone(&self.ingest).maintain());
-        let engine = Arc::downgrade(self);
-        let purge = tokio::spawn(async move {
-            while let Some(engine) = engine.upgrade() {
-                engine.purge_error_logs().await;
-                let keep_ms = engine.options.ingest.label_keep.as_millis() as i64;
-                let before_ms = unix_ms() - keep_ms;
-                engine.purge_jobs(before_ms).await;
-                engine.broker_loads.purge(before_ms).await;
-                engine.exports.purge(before_ms).await;
-                engine.schema_changes.purge(before_ms).await;
-                drop(engine);
-                tokio::time::sleep(PURGE_INTERVAL).await;
-            }
-        });
-        let engine = Arc::downgrade(self);
-        let schedule = tokio::spawn(async move {
-            while let Some(engine) = engine.upgrade() {
-                engine.schedule_partitions(unix_ms()).await;
-                let interval = engine.options.dynamic_partition_interval;
-                drop(engine);
-                tokio::time::sleep(interval).await;
-            }
-        });
-        let engine = Arc::downgrade(self);
-        let expire = tokio::spawn(async move {
-            while let Some(engine) = engine.upgrade() {
-                if let Err(error) = engine.expire_recycled(unix_ms()).await {
-                    tracing::warn!(%error, "what was dropped long ago stays for now");
+        let mut tasks = self.ingest.start_maintenance();
+        tasks.extend([
+            self.repeat("purging_jobs", Self::purge_ended),
+            self.repeat("scheduling_partitions", Self::schedule_partitions_now),
+            self.repeat("emptying_recycle_bin", Self::empty_recycle_bin),
+        ]);
+        self.running.background.lock().extend(tasks);
+    }
+
+    /// Does `work` again and again in a watched task, with the pause that it returns in between, as long as the engine is there.
+    fn repeat<W: Future<Output = Duration> + Send + 'static>(
+        self: &Arc<Self>,
+        name: &'static str,
+        work: fn(Arc<Self>) -> W,
+    ) -> JoinHandle<()> {
+        let weak = Arc::downgrade(self);
+        let repeated = move || {
+            let weak = Weak::clone(&weak);
+            async move {
+                while let Some(engine) = weak.upgrade() {
+                    let pause = work(engine).await;
+                    tokio::time::sleep(pause).await;
                 }
-                let interval = engine.options.trash_expire.clamp(EXPIRE_INTERVAL_MIN, EXPIRE_INTERVAL_MAX);
-                drop(engine);
-                tokio::time::sleep(interval).await;
             }
-        });
-        self.running.background.lock().extend([maintain, purge, schedule, expire]);
+        };
+        self.ingest.watcher().spawn_watched(name, repeated).expect("an engine is never simulated")
+    }
+
+    async fn purge_ended(self: Arc<Self>) -> Duration {
+        self.purge_error_logs().await;
+        let before_ms = unix_ms() - self.options.ingest.label_keep.as_millis() as i64;
+        self.purge_jobs(before_ms).await;
+        self.broker_loads.purge(before_ms).await;
+        self.exports.purge(before_ms).await;
+        self.schema_changes.purge(before_ms).await;
+        PURGE_INTERVAL
+    }
+
+    async fn schedule_partitions_now(self: Arc<Self>) -> Duration {
+        self.schedule_partitions(unix_ms()).await;
+        self.options.dynamic_partition_interval
+    }
+
+    async fn empty_recycle_bin(self: Arc<Self>) -> Duration {
+        if let Err(error) = self.expire_recycled(unix_ms()).await {
+            tracing::warn!(%error, "what was dropped long ago stays for now");
+        }
+        self.options.trash_expire.clamp(EXPIRE_INTERVAL_MIN, EXPIRE_INTERVAL_MAX)
     }
 
     /// Commits open groups, flushes all tables, stops the logs. Call it when no client is served
@@ -267,6 +282,7 @@ async fn open_catalog(options: &EngineOptions) -> Result<(NodeFile, Arc<Catalog>
             found = Some(NodeFile::create(Arc::clone(&disk), dir)?);
         }
     }
+    keep_private(&location);
     let catalog = Catalog::open(&location).await?;
     let entry = catalog.node_entry().await?;
     let node = NodeFile::settle(found, &entry, disk, dir)?;
@@ -274,6 +290,25 @@ async fn open_catalog(options: &EngineOptions) -> Result<(NodeFile, Arc<Catalog>
         catalog.node_is_in_file(&node.id()).await?;
     }
     Ok((node, Arc::new(catalog)))
+}
+
+/// Lets only the server's user read the catalog, which has the keys of stores that jobs need, in clear.
+fn keep_private(location: &CatalogLocation) {
+    let CatalogLocation::Sqlite(file) = location;
+    // The files beside it get the mode that it has.
+    let kept = OpenOptions::new().create(true).append(true).mode(0o600).open(file).and_then(|file| {
+        let mode = file.metadata()?.permissions().mode();
+        if mode & 0o077 == 0 { Ok(()) } else { file.set_permissions(Permissions::from_mode(mode & 0o700)) }
+    });
+    if let Err(error) = kept {
+        tracing::warn!(catalog = %location, %error, "others may be able to read the catalog, which has keys of stores");
+    }
+    for end in ["-wal", "-shm"] {
+        let mut beside = file.clone().into_os_string();
+        beside.push(end);
+        // They are there while a catalog is open, and after a crash.
+        let _ = std::fs::set_permissions(beside, Permissions::from_mode(0o600));
+    }
 }
 
 /// A new catalog beside the tables and logs of an old one would give up every row.

@@ -1,10 +1,12 @@
 //! Settings of the engine, as the server's configuration gives them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tributary_ingest::IngestOptions;
 use tributary_query::QueryOptions;
 use tributary_table::StoreOptions;
+use tributary_types::Egress;
 use url::Url;
 
 /// Settings of the engine.
@@ -31,6 +33,8 @@ pub struct EngineOptions {
     pub trash_expire: Duration,
     /// The directory below which statements may read local files; `None`: none.
     pub secure_load_dir: Option<PathBuf>,
+    /// Which servers statements may name.
+    pub egress: Arc<Egress>,
     pub ingest: IngestOptions,
     pub store: StoreOptions,
     pub query: QueryOptions,

@@ -29,7 +29,8 @@ impl EngineSession {
         let file_bytes_max = file_bytes_max(properties.take_any(["max_file_size"]))?;
         let success = properties.take_any(["success_file_name"]);
         let local_dir = self.engine.options.secure_load_dir.clone();
-        let output = Output::open(&outfile.path, &mut properties, local_dir.as_deref())?;
+        let output =
+            Output::open(&outfile.path, &mut properties, local_dir.as_deref(), &self.engine.options.egress)?;
         if let Some((name, _)) = properties.rest().next() {
             return Err(wrong(&format!(
                 "Unknown properties: {name}; besides those of the place there are {}",

@@ -6,10 +6,48 @@ use crate::variables;
 use arrow::array::Array;
 use arrow::util::display::array_value_to_string;
 use futures::StreamExt;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tributary_query::ScalarValue;
 use tributary_sql::{Scope, SelectQuery, SetItem, SetValue};
 use tributary_types::{ErrorCode, SqlError};
+
+/// User variables that a session may have.
+const USER_VARIABLES_MAX: usize = 1024;
+/// Bytes of the names and values of all user variables of a session.
+const USER_VARIABLES_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Sets a user variable, or forgets it.
+///
+/// # Errors
+/// The session would have too many, or too large ones.
+fn set_user_variable(
+    variables: &mut BTreeMap<String, String>,
+    name: String,
+    value: Option<String>,
+) -> Result<(), SqlError> {
+    let Some(value) = value else {
+        variables.remove(&name);
+        return Ok(());
+    };
+    let refused = |what: String| {
+        let text = format!("@{name} can't be set: {what}; SET @name = NULL forgets a variable");
+        Err(SqlError::detail(ErrorCode::Unknown, text))
+    };
+    if variables.len() >= USER_VARIABLES_MAX && !variables.contains_key(&name) {
+        return refused(format!("the session has {USER_VARIABLES_MAX} user variables, which is the most"));
+    }
+    let others = variables.iter().filter(|(known, _)| **known != name);
+    let bytes =
+        others.map(|(known, value)| known.len() + value.len()).sum::<usize>() + name.len() + value.len();
+    if bytes > USER_VARIABLES_BYTES_MAX {
+        return refused(format!(
+            "the user variables of the session would have {bytes} bytes, and may have {USER_VARIABLES_BYTES_MAX}"
+        ));
+    }
+    variables.insert(name, value);
+    Ok(())
+}
 
 impl EngineSession {
     /// Runs all assignments of one SET; none of them if one is wrong.
@@ -32,11 +70,8 @@ impl EngineSession {
         match item {
             SetItem::Variable { scope, name, value } => self.set_variable(scope, &name, value, params).await,
             SetItem::UserVariable { name, value } => {
-                match self.value_of(value, params).await? {
-                    Some(value) => Arc::make_mut(&mut self.user_variables).insert(name, value),
-                    None => Arc::make_mut(&mut self.user_variables).remove(&name),
-                };
-                Ok(())
+                let value = self.value_of(value, params).await?;
+                set_user_variable(Arc::make_mut(&mut self.user_variables), name, value)
             }
             SetItem::Names { charset, collation } => {
                 self.set_charset(charset.as_deref())?;
@@ -139,5 +174,36 @@ impl EngineSession {
             Ok(None)
         };
         self.interrupt().or_after(self.query_timeout()).wait(run).await?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(variables: &mut BTreeMap<String, String>, name: &str, value: &str) -> Result<(), String> {
+        let set = set_user_variable(variables, name.to_owned(), Some(value.to_owned()));
+        set.map_err(|error| error.detail_text().to_owned())
+    }
+
+    #[test]
+    fn user_variables_are_bounded_in_number_and_size() {
+        let mut variables = BTreeMap::new();
+        for number in 0..USER_VARIABLES_MAX {
+            set(&mut variables, &format!("v{number}"), "1").unwrap();
+        }
+        let refused = set(&mut variables, "one_more", "1").unwrap_err();
+        assert!(refused.contains("@one_more can't be set: the session has 1024 user variables"), "{refused}");
+        set(&mut variables, "v0", "2").expect("it is there already");
+        set_user_variable(&mut variables, "v0".to_owned(), None).expect("it is forgotten");
+        set(&mut variables, "one_more", "1").expect("there is space again");
+        let large = "x".repeat(USER_VARIABLES_BYTES_MAX);
+        let refused = set(&mut variables, "v1", &large).unwrap_err();
+        assert!(refused.contains("may have 16777216") && refused.contains("SET @name = NULL"), "{refused}");
+        assert_eq!(variables["v1"], "1");
+        let half = "x".repeat(USER_VARIABLES_BYTES_MAX / 2);
+        set(&mut variables, "v1", &half).unwrap();
+        set(&mut variables, "v1", &half).expect("it takes the place of itself");
+        assert!(set(&mut variables, "v2", &half).is_err());
     }
 }

@@ -19,7 +19,7 @@ impl Handler {
             Route::Health => return self.health(),
             Route::Bootstrap => return self.bootstrap(),
             Route::Metrics => return reply::metrics(self.services.inspect.metrics()),
-            Route::ErrorLog => return self.error_log(query).await,
+            Route::ErrorLog if !self.options.error_log_needs_login => return self.error_log(query).await,
             Route::Root => return reply::text(StatusCode::OK, ROOT_TEXT),
             _ => {}
         }
@@ -28,6 +28,7 @@ impl Handler {
             Err(text) => return reply::unauthorized(reply::envelope(EnvelopeCode::Unauthorized, text)),
         };
         match route {
+            Route::ErrorLog => self.error_log(query).await,
             Route::WalSize => self.wal_size(&user, query),
             Route::Backends => self.backends(&user, query),
             Route::Schema { db, table } => self.schema(&user, &db, &table).await,

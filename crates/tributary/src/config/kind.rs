@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 use tributary_ingest::wal_space::WalLimit;
+use tributary_types::Egress;
 
 /// The legal values of a setting, in a form that errors and the reference can print.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +85,14 @@ pub(super) const fn directories() -> Accepts<Vec<PathBuf>> {
 
 pub(super) const fn address() -> Accepts<IpAddr> {
     text("an IP address like `127.0.0.1`", |text| text.parse().ok())
+}
+
+/// Networks divided by `;`.
+pub(super) const fn egress() -> Accepts<Egress> {
+    text(
+        "networks like `127.0.0.0/8` separated by `;`, with `!` before those that are forbidden",
+        Egress::parse,
+    )
 }
 
 pub(super) const fn wal_limit() -> Accepts<WalLimit> {

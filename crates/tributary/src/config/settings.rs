@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use tributary_ingest::wal_space::WalLimit;
+use tributary_types::Egress;
 
 /// A setting, without its value.
 pub(super) struct Declared {
@@ -118,6 +119,9 @@ settings! {
     /// How long replaced data files are retained, for running queries and readers of older Delta versions.
     deleted_file_retention_second: Duration = "86400", seconds(60, COUNT_MAX);
 
+    /// How long one call to the store of the data files may take: a request, a part of an upload, a piece of a body.
+    store_timeout_ms: u64 = "120000", milliseconds(1000, DAY_MS);
+
     /// Number of Delta entries of a table between two checkpoints.
     checkpoint_every: u64 = "10", count(1, COUNT_MAX);
 
@@ -139,11 +143,17 @@ settings! {
     /// Directory of local files that LOAD DATA without LOCAL, `LOCAL()`, INTO OUTFILE and EXPORT may access. None: they may not access any.
     mysql_load_server_secure_path: Option<PathBuf> = "", optional_directory();
 
+    /// Networks that `HTTP()`, `S3()`, EXPORT, INTO OUTFILE and Kafka may reach although they are loopback, link-local or a cloud's metadata service. `!` before a network forbids it; the first one that contains an address decides.
+    egress: Egress = "", egress();
+
     /// How often dynamic partitions are created and dropped.
     dynamic_partition_check_interval_seconds: Duration = "600", seconds(1, COUNT_MAX);
 
     /// How long a database, table or partition that was dropped without FORCE can be recovered. 0: not at all.
     catalog_trash_expire_second: Duration = "86400", seconds(0, COUNT_MAX);
+
+    /// Whether `/api/_load_error_log`, which serves the reasons for rejected rows, requires a login. Without it, everybody who knows the address may read them, as in Doris.
+    load_error_log_needs_login: bool = "false", flag();
 
     /// How long the reasons for rejected rows are retained.
     load_error_log_reserve_hours: Duration = "48", hours(1, COUNT_MAX);

@@ -30,7 +30,6 @@ const STATEMENTS: &[&str] = &[
     "ALTER TABLE {t} DROP PARTITION new",
     "ALTER TABLE {t} SET (\"group_commit_interval_ms\" = \"10\")",
     "CANCEL ALTER TABLE COLUMN FROM {t}",
-    "RECOVER TABLE {t}",
     "RECOVER PARTITION new FROM {t}",
     "CREATE TABLE mine LIKE {t}",
     "CREATE TABLE mine AS SELECT * FROM {t}",
@@ -49,6 +48,7 @@ const STATEMENTS: &[&str] = &[
 
 /// Statements that would give a table such a name.
 const NAMING: &[&str] = &[
+    "RECOVER TABLE {t}",
     "CREATE TABLE {t} (id INT) DISTRIBUTED BY HASH(id) BUCKETS 1",
     "CREATE TABLE {t} LIKE days",
     "CREATE TABLE {t} AS SELECT * FROM days",

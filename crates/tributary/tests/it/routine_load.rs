@@ -225,9 +225,9 @@ fn a_broker_that_asks_for_a_password_is_read_with_and_without_tls_and_no_secret_
     client.ok("PAUSE ROUTINE LOAD FOR j");
     client.ok(&format!(
         "ALTER ROUTINE LOAD FOR j FROM KAFKA (\"kafka_broker_list\" = \"{tls}\", \
-         \"property.security.protocol\" = \"SASL_SSL\", \"property.ssl.ca.location\" = \"{}\", \
+         \"property.security.protocol\" = \"SASL_SSL\", \"property.ssl.ca.pem\" = \"{}\", \
          \"property.ssl.key.password\" = \"hush-of-key\")",
-        kafka.certificate().display()
+        std::fs::read_to_string(kafka.certificate()).unwrap()
     ));
     client.ok("RESUME ROUTINE LOAD FOR j");
     kafka.run("json events 1000 1500 2");
@@ -237,7 +237,7 @@ fn a_broker_that_asks_for_a_password_is_read_with_and_without_tls_and_no_secret_
     assert!(
         statement.contains("\"property.security.protocol\" = \"SASL_SSL\"")
             && statement.contains("\"property.sasl.username\" = \"reader\"")
-            && statement.contains("property.ssl.ca.location"),
+            && statement.contains("property.ssl.ca.pem"),
         "{statement}"
     );
     let custom = shown(&mut client, "j", "CustomProperties");

@@ -6,10 +6,12 @@
 
 use super::columns::columns_of;
 use super::params::PacketParams;
+use crate::access::finished::Door;
 use crate::answer::{Answer, Done, Rows};
 use crate::session::{ClientUpload, EngineSession, NewUser};
 use async_trait::async_trait;
 use bytes::Bytes;
+use std::time::Instant;
 use tributary_mysql::{
     ChangeUser, ClientFile, Column, OkInfo, Params, Prepared, ResultWriter, Session, SessionStatus,
 };
@@ -23,9 +25,11 @@ impl Session for Connection {
     async fn query(&mut self, sql: &[u8], out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
         let text = utf8(sql)?;
         self.0.begin_statement(text);
+        let begun = Instant::now();
         let outcome = self.run(text, out).await;
         if !self.0.awaits_file() {
             self.0.end_statement();
+            self.0.finished(Door::Statement, text, begun, out.rows(), &outcome);
         }
         outcome
     }
@@ -35,11 +39,14 @@ impl Session for Connection {
         file: &mut ClientFile<'_>,
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
+        let begun = Instant::now();
         let outcome = match self.0.load_upload(&mut Upload(file)).await {
             Ok(answer) => write(answer, out).await,
             Err(error) => Err(error),
         };
         self.0.end_statement();
+        let statement = self.0.process.state().statement;
+        self.0.finished(Door::Statement, &statement, begun, out.rows(), &outcome);
         outcome
     }
 
@@ -55,12 +62,14 @@ impl Session for Connection {
         params: Params<'_>,
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
+        let begun = Instant::now();
         let outcome = match self.0.execute(id, &PacketParams(params)).await {
             Ok(Answer::NeedsFile(name)) => self.ask_for(&name, out),
             Ok(answer) => write(answer, out).await,
             Err(error) => Err(error),
         };
         self.0.end_statement();
+        self.0.finished(Door::Prepared, self.0.prepared_text(id), begun, out.rows(), &outcome);
         outcome
     }
 

@@ -219,13 +219,13 @@ fn place(engine: &Engine, load: &BrokerLoad, file: &str) -> Result<Place, SqlErr
     let name = if load.place.function == FileFunction::Local { "file_path" } else { "uri" };
     let mut properties: Properties = properties.chain([(name.to_owned(), file.to_owned())]).collect();
     let place = match load.place.function {
-        FileFunction::S3 => Place::s3(&mut properties)?,
+        FileFunction::S3 => Place::s3(&mut properties, &engine.options.egress)?,
         FileFunction::Local => {
             properties.take_any(["backend_id"]);
             properties.take_flag(["shared_storage"])?;
             Place::local(&mut properties, engine.options.secure_load_dir.as_deref())?
         }
-        FileFunction::Http => Place::http(&mut properties)?,
+        FileFunction::Http => Place::http(&mut properties, &engine.options.egress)?,
     };
     match properties.rest().next() {
         None => Ok(place),

@@ -89,7 +89,12 @@ impl Plan {
             return Err(refused(format!("Unknown properties: {name}; EXPORT has {}", PROPERTIES.join(", "))));
         }
         let mut place: Properties = export.place.0.iter().cloned().collect();
-        let output = Output::open(&export.path, &mut place, engine.options.secure_load_dir.as_deref())?;
+        let output = Output::open(
+            &export.path,
+            &mut place,
+            engine.options.secure_load_dir.as_deref(),
+            &engine.options.egress,
+        )?;
         if let Some((name, _)) = place.rest().next() {
             // Without its text, which may be a key under a wrong name.
             return Err(refused(format!("Unknown properties: {name} of WITH S3")));

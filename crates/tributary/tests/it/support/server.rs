@@ -299,6 +299,8 @@ pub fn command(data: &Path) -> Command {
 fn serve(mut command: Command, data: &Path) -> Command {
     command.arg("serve").arg("--storage-root-path").arg(data);
     command.args(["--query-port", "0", "--http-port", "0", "--webserver-port", "0"]);
+    // The stores, web servers and brokers of tests are on this machine.
+    command.env("TRIBUTARY_EGRESS", "127.0.0.0/8;::1/128");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -34,7 +34,7 @@ const STARTS_MAX: u32 = 3;
 const TURN_LOOK: Duration = Duration::from_millis(50);
 
 /// What the catalog keeps of a job of one kind.
-pub(crate) trait Record: Clone + Send + Serialize + DeserializeOwned + 'static {
+pub(crate) trait Record: Clone + Send + Sync + Serialize + DeserializeOwned + 'static {
     /// What tells records of this kind from those of other jobs.
     const KIND: &'static str;
 
@@ -352,7 +352,7 @@ pub(crate) fn spawn<R: Record>(
 ) {
     let engine = Arc::clone(engine);
     let watcher = engine.ingest.watcher().clone();
-    engine.ingest.watcher().spawn_once(R::KIND, async move {
+    watcher.clone().spawn_once(R::KIND, async move {
         let (announced, begun) = (Announced(job), Instant::now());
         if let Err(text) = watcher.catch(R::KIND, work).await {
             jobs(&engine).panicked(&announced.0, &text).await;

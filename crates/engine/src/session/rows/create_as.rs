@@ -7,6 +7,7 @@ use crate::access::Privilege;
 use crate::access::interrupt::Interrupt;
 use crate::answer::Answer;
 use crate::session::EngineSession;
+use crate::session::rows::insert::QueryLoad;
 use std::sync::Arc;
 use tributary_decode::Target;
 use tributary_ingest::LoadTraits;

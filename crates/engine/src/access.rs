@@ -8,6 +8,7 @@
 //!
 //! Not its business: passwords, which [`crate::engine::Engine::authenticate`] checks.
 
+pub(crate) mod finished;
 pub(crate) mod interrupt;
 pub(crate) mod processes;
 

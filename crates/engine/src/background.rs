@@ -5,9 +5,9 @@
 //!
 //! Not its business: the work of a job, and the jobs of `ROUTINE LOAD`, which never end by themselves.
 
+use crate::access::finished::{Door, FinishedRequest};
 use crate::access::interrupt::{Interrupt, Interrupted, Stop};
 use crate::engine::Engine;
-use crate::finished::{Door, FinishedRequest};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

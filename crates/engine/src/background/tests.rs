@@ -1,5 +1,5 @@
 use super::*;
-use crate::broker_load::BrokerLoadRecord;
+use crate::jobs::broker_load::BrokerLoadRecord;
 use crate::testing::TestEngine;
 use std::future::pending;
 use tributary_sql::Statement;

@@ -1,6 +1,6 @@
 //! The contents of `/metrics`: the counters of all crates, and gauges that are read on request.
 
-use crate::finished::RequestMetrics;
+use crate::access::finished::RequestMetrics;
 use prometheus::{Encoder, IntGauge, Registry, TextEncoder};
 use std::sync::Arc;
 use tributary_ingest::Ingest;

@@ -163,7 +163,7 @@ impl Topic for Connected {
             .consumer
             .fetch_metadata(Some(&self.topic), ANSWER_MAX)
             .map_err(|error| self.error("asking for the partitions of", &error))?;
-        // Others than those that the job names may be the leaders of its partitions.
+        // Brokers that the job does not name may be the leaders of its partitions.
         for broker in metadata.brokers() {
             let port = u16::try_from(broker.port()).unwrap_or(PORT);
             check_address(&self.egress, broker.host(), port)?;

@@ -6,7 +6,7 @@
 
 use crate::source::SourceError;
 
-/// What the text of a property may be, as far as the client does not check it.
+/// Rule for the text of a property, as far as the client does not check it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accepts {
     /// Whatever the client takes: names, words and passwords.

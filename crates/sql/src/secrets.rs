@@ -1,6 +1,6 @@
 //! Statements as they may be shown to others: without the keys that they name.
 //!
-//! What is hidden: texts of properties whose names say so, users and passwords in URLs, and passwords of users (`IDENTIFIED BY`,
+//! Hidden are texts of properties whose names say so, users and passwords in URLs, and passwords of users (`IDENTIFIED BY`,
 //! `SET PASSWORD`, `PASSWORD()`).
 
 use crate::split::{Lexeme, skip_lexeme};
@@ -97,7 +97,7 @@ fn secrets(sql: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// What the words before a text say of it.
+/// Meaning of the next text, according to the words before it.
 #[derive(Clone, Copy, PartialEq)]
 enum Said {
     Nothing,

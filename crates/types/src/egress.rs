@@ -15,7 +15,7 @@ const METADATA: [IpAddr; 3] = [
     IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
 ];
-/// What begins an IPv6 address that a translator takes for the IPv4 address at its end.
+/// Prefix of IPv6 addresses that a translator maps to the IPv4 address at their end.
 const TRANSLATED: [u16; 6] = [0x64, 0xff9b, 0, 0, 0, 0];
 
 /// The networks that statements may reach.

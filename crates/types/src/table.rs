@@ -540,7 +540,7 @@ impl Default for TableProperties {
     }
 }
 
-/// What a table is for.
+/// The role of a table, which says whether statements can name it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TableRole {
     /// A table of its own, which statements name.

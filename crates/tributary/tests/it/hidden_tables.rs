@@ -1,4 +1,4 @@
-//! Tables that nobody names: those of temporary partitions, and those that get their rows before their names.
+//! Tables that can't be named: tables of temporary partitions, and tables that get their rows before their names.
 
 use crate::support::{Client, Curl, Database, HttpServer, Page, Server, ServerError, wait_until};
 use std::path::PathBuf;

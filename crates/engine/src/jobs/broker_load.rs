@@ -113,14 +113,12 @@ impl Engine {
     }
 
     async fn resume(self: &Arc<Self>, job: Arc<Job>) {
-        if !self.broker_loads.begins_again(&job).await {
-            return;
-        }
         let ended = match self.begin_again(&job).await {
             Ok(Again::Begun(plan, load)) => {
                 return self.spawn_broker_load(job, *plan, load);
             }
             Ok(Again::Committed(ended)) => ended,
+            Ok(Again::GivenUp) => return,
             Err(error) => Ended::failed("LOAD_RUN_FAIL", error.detail_text(), self.unix_ms()),
         };
         self.broker_loads.end(&job, |record| record.end(ended)).await;
@@ -135,6 +133,9 @@ impl Engine {
         if let Some(info) = known.filter(|info| info.status == TransactionStatus::Visible) {
             let ended = Ended::committed(Some(info.txn), info.rows, None, self.unix_ms());
             return Ok(Again::Committed(ended));
+        }
+        if !self.broker_loads.begins_again(job).await {
+            return Ok(Again::GivenUp);
         }
         let Statement::BrokerLoad(load) = tributary_sql::parse(&statement)? else {
             return Err(refused("its statement is no LOAD LABEL"));
@@ -180,6 +181,8 @@ impl Engine {
 enum Again {
     Begun(Box<Plan>, Load),
     Committed(Ended),
+    /// It may be what ends the server.
+    GivenUp,
 }
 
 fn refused(text: impl AsRef<str>) -> SqlError {

@@ -75,9 +75,7 @@ impl Namespace for EngineNamespace {
     }
 
     fn tables_called(&self, database: &str, names: &BTreeSet<String>) -> Vec<Arc<Table>> {
-        let is_shown = |name: &&String| {
-            !is_hidden(name) && self.shows(Object::Table { db: database, table: name.as_str() })
-        };
+        let is_shown = |name: &&String| self.shows(Object::Table { db: database, table: name.as_str() });
         names.iter().filter(is_shown).filter_map(|name| self.facts.names.find(database, name)).collect()
     }
 

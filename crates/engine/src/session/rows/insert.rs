@@ -65,7 +65,7 @@ pub(in crate::session) struct InsertLoad {
 }
 
 /// Where the rows of a query go.
-pub(super) struct QueryLoad {
+pub(in crate::session) struct QueryLoad {
     pub table: Arc<Table>,
     pub target: Target,
     pub label: Option<Label>,

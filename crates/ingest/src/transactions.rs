@@ -141,7 +141,7 @@ struct Book {
     finished: VecDeque<TxnId>,
     /// Visible transactions with a retained label, by the time of their end, of each database.
     retained: BTreeMap<DbId, BTreeSet<(i64, TxnId)>>,
-    /// What the label store does not have yet of finished transactions: a retained label, or that it is free again.
+    /// Ends of transactions that the label store lacks: a retained label, or that it is free again.
     unrecorded: BTreeMap<TxnId, TransactionInfo>,
     positions: BTreeMap<SourceId, SourcePosition>,
     /// Sources whose positions the label store does not have yet.

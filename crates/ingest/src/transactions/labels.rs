@@ -14,7 +14,7 @@ impl Ingest {
     pub(crate) async fn record_labels(&self) -> bool {
         let _storing = self.storing_labels.lock().await;
         let transactions = &self.core.transactions;
-        // Those that end meanwhile may wait: the log is released up to those that had ended before.
+        // Transactions that end meanwhile may wait: the log is released only up to its end of before.
         let (due, mut positions) = (transactions.unrecorded_ids(), transactions.unrecorded_positions());
         if due.is_empty() && positions.is_empty() {
             return true;

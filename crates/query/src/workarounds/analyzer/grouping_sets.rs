@@ -8,7 +8,7 @@
 //!
 //! Delete when DataFusion keeps no order and no constant of a key through grouping sets.
 //!
-//! slt:
+//! slt: grouping.slt
 
 use crate::functions;
 use datafusion::common::config::ConfigOptions;

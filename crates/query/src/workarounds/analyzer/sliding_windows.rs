@@ -10,7 +10,7 @@
 //!
 //! Delete when an aggregate over a frame whose start moves has no order in DataFusion.
 //!
-//! slt:
+//! slt: order.slt
 
 use crate::functions;
 use datafusion::common::config::ConfigOptions;

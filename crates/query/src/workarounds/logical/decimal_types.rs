@@ -9,7 +9,7 @@
 //!
 //! Delete when the simplifier keeps the type of a product and leaves `m % 1` alone.
 //!
-//! slt:
+//! slt: numbers.slt
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use arrow::datatypes::DataType;

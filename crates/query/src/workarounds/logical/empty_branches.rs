@@ -8,7 +8,7 @@
 //!
 //! Delete when `propagate_empty_relation` keeps the qualifiers of the union.
 //!
-//! slt:
+//! slt: sets.slt
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::Result;

@@ -8,7 +8,7 @@
 //!
 //! Delete when `push_down_filter` leaves conditions without columns and volatile ones above aggregates and windows.
 //!
-//! slt:
+//! slt: grouping.slt
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::Result;

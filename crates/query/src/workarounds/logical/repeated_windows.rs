@@ -8,7 +8,7 @@
 //!
 //! Delete when DataFusion has that change.
 //!
-//! slt:
+//! slt: order.slt
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::tree_node::{Transformed, TreeNode};

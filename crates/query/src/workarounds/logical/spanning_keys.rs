@@ -8,7 +8,7 @@
 //!
 //! Delete when `eliminate_cross_join` keeps keys whose sides ask several tables.
 //!
-//! slt:
+//! slt: select.slt
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::tree_node::Transformed;

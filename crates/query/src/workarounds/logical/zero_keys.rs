@@ -7,7 +7,7 @@
 //!
 //! Delete when filters that joins make of their keys take both zeros for one.
 //!
-//! slt:
+//! slt: zeros.slt
 
 use super::guard::{Rule, node_rule};
 use crate::meaning::zeros::{has_one_zero, unify};

@@ -8,7 +8,7 @@
 //!
 //! Delete when a constant has no distinct value over no rows.
 //!
-//! slt:
+//! slt: aggregates.slt
 
 use crate::workarounds::physical::node_rule::kept_to;
 use crate::workarounds::physical::only_where::Rule;

@@ -9,7 +9,7 @@
 //!
 //! Delete when the rule stops at windows and goes by places instead of names.
 //!
-//! slt:
+//! slt: order.slt
 
 use crate::workarounds::physical::node_rule::kept_to;
 use crate::workarounds::physical::only_where::Rule;

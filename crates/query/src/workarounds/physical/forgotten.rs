@@ -15,7 +15,7 @@
 //!
 //! Delete when both are closed.
 //!
-//! slt:
+//! slt: order.slt
 
 use crate::workarounds::physical::node_rule::{Changed, node_rule, place_of};
 use crate::workarounds::physical::only_where::Rule;

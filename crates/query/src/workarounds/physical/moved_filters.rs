@@ -8,7 +8,7 @@
 //!
 //! Delete when DataFusion has that change.
 //!
-//! slt:
+//! slt: order.slt
 
 use crate::workarounds::physical::only_where::{OnlyWhere, Rule};
 use arrow::datatypes::Schema;

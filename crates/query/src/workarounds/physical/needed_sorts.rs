@@ -8,7 +8,7 @@
 //!
 //! Delete when DataFusion does not refuse such a plan of its own.
 //!
-//! slt:
+//! slt: order.slt
 
 use crate::workarounds::physical::node_rule::{Changed, node_rule, place_of};
 use crate::workarounds::physical::only_where::Rule;

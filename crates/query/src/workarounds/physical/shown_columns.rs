@@ -9,7 +9,7 @@
 //!
 //! Delete when the rule that moves projections counts through a projection that is embedded in a filter.
 //!
-//! slt:
+//! slt: select.slt
 
 use crate::workarounds::physical::node_rule::Changed;
 use crate::workarounds::physical::only_where::Rule;

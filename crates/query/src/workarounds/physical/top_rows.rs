@@ -10,7 +10,7 @@
 //!
 //! Delete when sorts with a limit keep keys that differ between partitions.
 //!
-//! slt:
+//! slt: order.slt
 
 use crate::workarounds::physical::node_rule::{Changed, node_rule};
 use crate::workarounds::physical::only_where::Rule;

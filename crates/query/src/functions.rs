@@ -31,6 +31,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     TypeSignature, Volatility,
 };
+use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
@@ -284,14 +285,26 @@ pub fn all() -> &'static [Arc<ScalarUDF>] {
 
 /// The function that a query may call by that name.
 pub fn get(name: &str) -> Option<Arc<ScalarUDF>> {
-    let listed = all().iter().find(|function| function.name() == name);
-    listed.map(Arc::clone).or_else(|| conversion::cast::function(name))
+    by_name().get(name).map(|function| Arc::clone(function)).or_else(|| conversion::cast::function(name))
+}
+
+/// The functions of this module by their names.
+fn by_name() -> &'static HashMap<&'static str, &'static Arc<ScalarUDF>> {
+    static BY_NAME: LazyLock<HashMap<&str, &Arc<ScalarUDF>>> =
+        LazyLock::new(|| all().iter().map(|function| (function.name(), function)).collect());
+    &BY_NAME
+}
+
+/// Whether a function of this module has that name.
+#[must_use]
+pub fn is_ours(name: &str) -> bool {
+    by_name().contains_key(name)
 }
 
 /// The function with that name, which must be one of ours.
 pub fn named(name: &str) -> Arc<ScalarUDF> {
-    let found = all().iter().find(|function| function.name() == name);
-    Arc::clone(found.expect("callers name functions that are listed in this module"))
+    let found = by_name().get(name).expect("callers name functions that are listed in this module");
+    Arc::clone(found)
 }
 
 fn utf8() -> DataType {

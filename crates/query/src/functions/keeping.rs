@@ -5,6 +5,7 @@
 //! DataFusion's with a field that remembers.
 
 use crate::types::metadata::{self, known_type};
+use crate::types::shown::table_type;
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams, WindowFunctionParams};
@@ -26,7 +27,22 @@ pub type Keeps = fn(&[FieldRef]) -> Option<Declared>;
 /// The type, if values of that Arrow type can be declared so.
 #[must_use]
 pub fn fitting(declared: Option<Declared>, data_type: &DataType) -> Option<Declared> {
-    declared.filter(|declared| declared.to_arrow().equals_datatype(data_type))
+    declared.filter(|declared| is_alike(&declared.to_arrow(), data_type))
+}
+
+/// Whether two types are the same but for names and nullability of what is within.
+fn is_alike(one: &DataType, other: &DataType) -> bool {
+    match (one, other) {
+        (DataType::List(one), DataType::List(other)) | (DataType::Map(one, _), DataType::Map(other, _)) => {
+            is_alike(one.data_type(), other.data_type())
+        }
+        (DataType::Struct(one), DataType::Struct(other)) => {
+            let mut fields = one.iter().zip(other);
+            one.len() == other.len()
+                && fields.all(|(one, other)| is_alike(one.data_type(), other.data_type()))
+        }
+        _ => one == other,
+    }
 }
 
 /// The first argument's.
@@ -83,10 +99,15 @@ fn values(fields: &[FieldRef]) -> Option<Declared> {
     element(fields).map(Declared::array)
 }
 
-/// The type that all fields have; of DATETIMEs the one with the most digits.
-fn all<'a>(mut fields: impl Iterator<Item = &'a FieldRef>) -> Option<Declared> {
-    let first = known_type(fields.next()?)?;
-    fields.try_fold(first, |so_far, field| match (so_far, known_type(field)?) {
+/// The type that all fields have that are not NULL; of DATETIMEs the one with the most digits.
+fn all<'a>(fields: impl Iterator<Item = &'a FieldRef>) -> Option<Declared> {
+    let of = |field: &FieldRef| match field.data_type() {
+        DataType::Timestamp(..) => known_type(field),
+        plain => known_type(field).or_else(|| table_type(plain)),
+    };
+    let mut fields = fields.filter(|field| *field.data_type() != DataType::Null);
+    let first = of(fields.next()?)?;
+    fields.try_fold(first, |so_far, field| match (so_far, of(field)?) {
         (Declared::DateTime { scale }, Declared::DateTime { scale: other }) => {
             Some(Declared::DateTime { scale: scale.max(other) })
         }

@@ -3,6 +3,7 @@
 //! A client's protocol knows few types; DataFusion's types are converted to the ones that [`ResultColumn::data_type`] lists.
 
 use crate::functions::conversion::convert;
+use crate::functions::keeping;
 use crate::functions::nested::printed::{Quoting, to_text};
 use crate::meaning::rewrite::titles::Title;
 use crate::model::{QueryResult, ResultColumn};
@@ -102,9 +103,9 @@ pub fn columns(
 fn result_column(title: String, field: &Field, data_type: DataType, is_column: bool) -> ResultColumn {
     let origin = if is_column { Origin::of(field) } else { Origin::default() };
     // A computed column states its type if Arrow's type is ambiguous.
-    let made = || metadata::declared_type(field).filter(|made| made.is_state());
-    let declared =
-        origin.data_type.or_else(made).filter(|declared| declared.to_arrow() == *field.data_type());
+    let is_told = |made: &Declared| made.is_state() || matches!(made, Declared::Nested(_));
+    let made = || metadata::declared_type(field).filter(is_told);
+    let declared = keeping::fitting(origin.data_type.or_else(made), field.data_type());
     ResultColumn {
         name: title,
         declared: declared.or_else(|| metadata::digits(field).map(|scale| Declared::DateTime { scale })),

@@ -7,6 +7,7 @@ use crate::functions::Param;
 use crate::functions::conversion::convert;
 use crate::functions::keeping;
 use crate::functions::nested::alike::{common_type, convert_to, normal};
+use crate::types::kind::{Kind, is_text, kind};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, Int64Array, ListArray,
     StringArray, UInt64Array, new_null_array,
@@ -186,7 +187,13 @@ fn element_type(types: &[DataType]) -> DataType {
 fn element_at(args: &[ArrayRef]) -> Result<ArrayRef> {
     if let DataType::Map(..) = args[0].data_type() {
         let map = args[0].as_map();
-        let [keys, wanted] = comparable([map.keys(), &args[1]])?;
+        // A text next to dates is a date.
+        let is_date = matches!(kind(map.keys().data_type()), Kind::Date | Kind::DateTime);
+        let wanted = match is_date && is_text(args[1].data_type()) {
+            true => convert::safe_cast(&convert::to_datetime(&args[1])?, map.keys().data_type())?,
+            false => Arc::clone(&args[1]),
+        };
+        let [keys, wanted] = comparable([map.keys(), &wanted])?;
         let offsets = map.value_offsets();
         let places: UInt64Array = (0..map.len())
             .map(|row| {

@@ -60,5 +60,5 @@ pub(super) fn is_known(name: &str) -> bool {
         || AGGREGATES.contains(&name)
         || WINDOWS.contains(&name)
         || functions::states::aggregates::NAMES.contains(&name)
-        || functions::all().iter().any(|function| function.name() == name)
+        || functions::is_ours(name)
 }

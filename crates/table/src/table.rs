@@ -56,6 +56,8 @@ pub struct Table {
     closed: AtomicBool,
     /// A heavy schema change is under way.
     changing: AtomicBool,
+    /// The sweep deletes none of its files.
+    keeps_all_files: AtomicBool,
     /// Of the files that the last query of all of them met.
     bounds: parking_lot::Mutex<Option<Arc<FileBounds>>>,
     failures: Failures,
@@ -226,6 +228,7 @@ impl Table {
             unique: (!def.keys.keeps_all_rows()).then(UniqueKeys::default),
             closed: AtomicBool::new(false),
             changing: AtomicBool::new(false),
+            keeps_all_files: AtomicBool::new(false),
             bounds: parking_lot::Mutex::default(),
             failures: Failures::default(),
         });

@@ -17,6 +17,7 @@ use deltalake_core::kernel::DeletionVectorDescriptor;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tributary_types::{PartitionId, TableDef};
 
 /// A data file of a dropped partition, in the form in which it is recorded.
@@ -57,6 +58,11 @@ impl Table {
     pub fn is_flushed(&self) -> bool {
         let is_empty = mem_is_empty(&self.snapshot());
         is_empty && self.unflushed.lock().pending().is_none()
+    }
+
+    /// Keeps all files from the sweep as long as the table is open: it is not known which belong to a dropped partition.
+    pub fn keep_all_files(&self) {
+        self.keeps_all_files.store(true, Ordering::Relaxed);
     }
 
     /// Keeps the files of dropped partitions from the sweep until they are [let go](Table::let_files_go).

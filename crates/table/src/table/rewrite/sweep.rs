@@ -9,6 +9,7 @@ use futures::TryStreamExt;
 use object_store::ObjectMeta;
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The files that a sweep deleted.
@@ -26,6 +27,9 @@ impl Table {
     /// # Errors
     /// [`TableError::Storage`], [`TableError::Delta`], and [`TableError::Local`] for staged files. It may be repeated.
     pub async fn sweep(&self) -> Result<SweepReport, TableError> {
+        if self.keeps_all_files.load(Ordering::Relaxed) {
+            return Ok(SweepReport::default());
+        }
         let mut state = self.lock_log().await?;
         let keep_ms = self.root.options.keep_removed_files_ms;
         let now = now_ms();

@@ -263,3 +263,19 @@ async fn partitions_go_from_memory_also_if_the_log_can_not_be_written() {
     table.flush().await.unwrap();
     assert_eq!((visible(&table).await, logged(&table).await), (expected([1, 2]), expected([1, 2])));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_file_is_swept_of_a_table_of_which_it_is_not_known_what_is_kept() {
+    let bench = Bench::with(StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() });
+    let before = by_ids(10, 3);
+    let table = bench.store.create(&before).await.unwrap();
+    publish(&table, [1, 11, 21]);
+    table.flush().await.unwrap();
+    let (def, files) = drop_second(&table, 1).await;
+    table.close().await;
+    let again = bench.store.open(&def).await.unwrap();
+    again.keep_all_files();
+    again.sweep().await.unwrap();
+    recover(&again, 2, &before, &files).await;
+    assert_eq!(visible(&again).await, expected([1, 11, 21]));
+}

@@ -59,16 +59,35 @@ impl Shared {
                     continue;
                 }
             };
-            match self.store.apply(shown.revision, &operation).await? {
-                Applied::Made => {
+            match self.store.apply(shown.revision, &operation).await {
+                Ok(Applied::Made) => {
                     let mut state = State::clone(&shown);
                     state.apply(operation);
                     self.state.store(Arc::new(state));
                     return Ok(answer);
                 }
-                Applied::Stale => self.reload(&shown).await?,
+                Ok(Applied::Stale) => self.reload(&shown).await?,
+                Err(_) if self.is_made(&shown, operation).await => return Ok(answer),
+                Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Whether the store has made the operation although it answered with an error; then it is shown.
+    async fn is_made(&self, before: &State, operation: Operation) -> bool {
+        if self.store.revision().await.ok().is_none_or(|now| now == before.revision) {
+            return false;
+        }
+        let mut after = State::clone(before);
+        after.apply(operation);
+        let Ok(loaded) = self.store.load().await else { return false };
+        let loaded = State::new(loaded);
+        // Another node may have been faster: then the next change is checked against what it has made.
+        let is_made = loaded == after;
+        if is_made {
+            self.state.store(Arc::new(loaded));
+        }
+        is_made
     }
 
     /// Shows what the store has now.

@@ -14,6 +14,7 @@ mod catalog;
 mod changes;
 mod definition;
 mod error;
+mod finished_changes;
 mod increments;
 mod jobs;
 mod location;
@@ -31,6 +32,7 @@ mod tests;
 
 pub use catalog::Catalog;
 pub use error::CatalogError;
+pub use finished_changes::FinishedChange;
 pub use jobs::{JobRecord, PositionRecord};
 pub use location::CatalogLocation;
 pub use node::{NodeEntry, OldNode};

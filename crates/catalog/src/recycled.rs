@@ -5,7 +5,7 @@
 //! business: the time of retention, and a partition's contents: these are the caller's text.
 
 use crate::catalog::{Catalog, Result};
-use crate::changes::{Shared, present, refuse_reserved, refuse_taken, replaced, uncancelled, unknown_table};
+use crate::changes::{Shared, present, refuse_reserved, refuse_taken, uncancelled, unknown_table};
 use crate::error::CatalogError;
 use crate::store::Operation;
 use std::collections::BTreeMap;
@@ -100,21 +100,6 @@ impl Catalog {
         now_ms: i64,
     ) -> Result<Vec<Arc<TableDef>>> {
         uncancelled(self.shared().recycle_database(name.to_owned(), bytes, now_ms)).await
-    }
-
-    /// Replaces a definition by one in which some partitions are missing, which are kept, or in which `recovered` ones are back.
-    ///
-    /// # Errors
-    /// Those of [`Catalog::replace_table_def`].
-    pub async fn move_partitions(
-        &self,
-        expected: &TableDef,
-        new: TableDef,
-        dropped: Vec<RecycledPartition>,
-        recovered: Vec<PartitionId>,
-    ) -> Result<Arc<TableDef>> {
-        let dropped = dropped.into_iter().map(Arc::new).collect();
-        uncancelled(self.shared().move_partitions(expected.clone(), new, dropped, recovered)).await
     }
 
     /// Makes a recycled table present again, with the name and properties of `def`.
@@ -216,27 +201,6 @@ impl Shared {
                 dropped: tables.iter().filter(|def| !bytes.contains_key(&def.id)).cloned().collect(),
             };
             Ok((operation, tables))
-        })
-        .await
-    }
-
-    async fn move_partitions(
-        self: Arc<Self>,
-        expected: TableDef,
-        new: TableDef,
-        dropped: Vec<Arc<RecycledPartition>>,
-        recovered: Vec<PartitionId>,
-    ) -> Result<Arc<TableDef>> {
-        let new = Arc::new(new);
-        self.change(|state| {
-            let made_at_ms = replaced(state, &expected, &new)?;
-            let operation = Operation::MovePartitions {
-                def: Arc::clone(&new),
-                made_at_ms,
-                dropped: dropped.clone(),
-                recovered: recovered.clone(),
-            };
-            Ok((operation, Arc::clone(&new)))
         })
         .await
     }

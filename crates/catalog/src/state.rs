@@ -5,7 +5,7 @@ use crate::store::{KeptSchema, Loaded, Operation, Revision};
 use crate::users::User;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use tributary_types::{ColumnChange, DbId, SchemaVersion, TableDef, TableId, ViewDef};
+use tributary_types::{ColumnChange, DbId, PartitionId, SchemaVersion, SourceId, TableDef, TableId, ViewDef};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Database {
@@ -21,6 +21,8 @@ pub(crate) struct State {
     pub next_db_id: DbId,
     pub databases: BTreeMap<String, Arc<Database>>,
     pub tables: HashMap<TableId, Arc<TableDef>>,
+    /// The last recorded change of each present or recycled table that had one.
+    pub last_changes: HashMap<TableId, SourceId>,
     pub schemas: HashMap<(TableId, SchemaVersion), KeptSchema>,
     /// In order of name and host.
     pub users: Vec<Arc<User>>,
@@ -34,6 +36,7 @@ impl State {
             next_db_id: loaded.next_db_id,
             users: loaded.users.into_iter().map(Arc::new).collect(),
             recycled: loaded.recycled,
+            last_changes: loaded.last_changes.into_iter().collect(),
             ..Self::default()
         };
         for (id, name) in loaded.databases {
@@ -76,12 +79,17 @@ impl State {
                 self.databases.remove(&database.name);
                 self.recycled.databases.insert(database.id, database);
             }
-            Operation::MovePartitions { def, made_at_ms, dropped, recovered } => {
+            Operation::FinishChange { change, tables, dropped, recovered, .. } => {
                 let dropped =
                     dropped.into_iter().map(|partition| ((partition.table, partition.id), partition));
                 self.recycled.partitions.extend(dropped);
-                self.recycled.partitions.retain(|(table, id), _| *table != def.id || !recovered.contains(id));
-                self.put_table(def, made_at_ms);
+                if let Some((def, _)) = tables.first() {
+                    let is_back =
+                        |(table, id): &(TableId, PartitionId)| *table == def.id && recovered.contains(id);
+                    self.recycled.partitions.retain(|key, _| !is_back(key));
+                    self.last_changes.insert(def.id, change);
+                }
+                tables.into_iter().for_each(|(def, made_at_ms)| self.put_table(def, made_at_ms));
             }
             Operation::RecoverTable { def, made_at_ms } => {
                 self.recycled.tables.remove(&def.id);
@@ -172,6 +180,7 @@ impl State {
     fn remove_table(&mut self, def: &TableDef) {
         self.hide_table(def);
         self.recycled.forget_table(def.id);
+        self.last_changes.remove(&def.id);
         self.schemas.retain(|(table, _), _| *table != def.id);
     }
 

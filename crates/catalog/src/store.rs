@@ -56,6 +56,8 @@ pub(crate) struct Loaded {
     pub next_db_id: DbId,
     pub databases: Vec<(DbId, String)>,
     pub tables: Vec<TableDef>,
+    /// The last recorded change of each present or recycled table that had one.
+    pub last_changes: Vec<(TableId, SourceId)>,
     /// Every schema that a present or recycled table ever had.
     pub schemas: Vec<(TableId, KeptSchema)>,
     pub views: Vec<ViewDef>,
@@ -97,11 +99,17 @@ pub(crate) enum Operation {
         /// All others that it has, which are removed.
         dropped: Vec<Arc<TableDef>>,
     },
-    /// As `ReplaceTable`; at once partitions are recycled, or recycled ones are forgotten, because they are back.
-    MovePartitions {
-        def: Arc<TableDef>,
-        made_at_ms: Option<i64>,
+    /// As `ReplaceTable` for each of these tables, the first of which has this last change then; at once its record goes or ends.
+    FinishChange {
+        change: SourceId,
+        node: String,
+        /// The record from then on. `None`: it is deleted.
+        record: Option<String>,
+        /// With the times when their schemas were made, as in [`KeptSchema`].
+        tables: Vec<(Arc<TableDef>, Option<i64>)>,
+        /// Partitions of the first table that are recycled.
         dropped: Vec<Arc<RecycledPartition>>,
+        /// Recycled partitions of the first table that are forgotten, because they are back.
         recovered: Vec<PartitionId>,
     },
     RecoverTable {
@@ -146,7 +154,7 @@ impl Operation {
             Self::ReplaceTable { .. } => "change a table",
             Self::DropTable(_) | Self::RecycleTable(_) => "drop a table",
             Self::RecycleDatabase { .. } => "drop a database",
-            Self::MovePartitions { .. } => "drop or recover partitions",
+            Self::FinishChange { .. } => "finish a change of a table",
             Self::RecoverTable { .. } => "recover a table",
             Self::RecoverDatabase { .. } => "recover a database",
             Self::ErasePartition { .. } => "empty the recycle bin",

@@ -1,3 +1,5 @@
+mod lost_answers;
+
 use super::*;
 use std::path::Path;
 use std::sync::Arc;

@@ -5,10 +5,13 @@
 //!
 //! Not its business: the work of a job, and the jobs of `ROUTINE LOAD`, which never end by themselves.
 
+pub(crate) mod record;
+
 use crate::access::finished::{Door, FinishedRequest};
 use crate::access::interrupt::{Interrupt, Interrupted, Stop};
 use crate::engine::Engine;
 use parking_lot::Mutex;
+use record::Envelope;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -41,17 +44,13 @@ pub(crate) trait Record: Clone + Send + Sync + Serialize + DeserializeOwned + 's
     /// The progress of a job, which is not persisted.
     type Progress: Default + Send + Sync;
 
-    /// Reads what [`Record::written`] gave; `None` for the record of another kind of job.
-    fn read(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok().filter(|record: &Self| record.kind() == Self::KIND)
-    }
+    /// The newest format that is read, and the one that is written; a field that is added has a default and leaves it as it is.
+    const FORMAT: u32 = 1;
 
     fn written(&self) -> String {
-        serde_json::to_string(self).expect("a record has only texts and numbers")
+        Envelope::written(Self::KIND, Self::FORMAT, self)
     }
 
-    /// The kind that the record says it is of.
-    fn kind(&self) -> &str;
     fn db(&self) -> &str;
     fn label(&self) -> &str;
     /// As SHOW has it.
@@ -112,6 +111,12 @@ impl<R: Record> Job<R> {
     /// Changes the shown state; it is persisted when the job ends.
     pub fn change(&self, change: impl FnOnce(&mut R)) {
         change(&mut self.record.lock());
+    }
+
+    /// Shows how the job ended, which the catalog has, and tells whoever waits.
+    pub fn end(&self, record: R) {
+        self.change(|shown| *shown = record);
+        self.announce();
     }
 
     /// Tells whoever waits that nothing of the job runs any more.
@@ -196,9 +201,12 @@ impl<R: Record> Jobs<R> {
     /// # Errors
     /// The catalog can't be read.
     pub async fn read_kept(&self) -> Result<Vec<Arc<Job<R>>>, SqlError> {
-        for JobRecord { id, definition } in self.catalog.jobs(&self.node).await? {
-            // Jobs of other kinds have records of their own.
-            let Some(record) = R::read(&definition) else { continue };
+        for record in self.catalog.jobs(&self.node).await? {
+            let (id, envelope) = (record.id, Envelope::read(&record)?);
+            if envelope.kind != R::KIND {
+                continue;
+            }
+            let record = envelope.body_of(id)?;
             self.all.lock().insert(id.0, Arc::new(Job::new(id, record)));
         }
         Ok(self.all())
@@ -246,8 +254,7 @@ impl<R: Record> Jobs<R> {
             let label = record.label();
             tracing::warn!(job = job.id, label, %error, "how a job ended could not be kept; the next start takes it up again");
         }
-        job.change(|shown| *shown = record);
-        job.announce();
+        job.end(record);
     }
 
     async fn keep(&self, id: u64, record: &R) -> Result<(), SqlError> {

@@ -1,17 +1,17 @@
 //! A stand-in for the catalog: existing tables, their schemas, retained labels and progress. Every change is atomic and durable,
 //! like a transaction of the real one (SQLite), and the power may go off with it.
 
-use crate::recycle::{KeptPartition, Record};
+use crate::dice::Dice;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tributary_ddl::{Change, Effect, Finished, KeptPartition, Records};
 use tributary_ingest::{
     IncrementError, IncrementStore, LabelStore, SchemaHistory, SourcePosition, TransactionInfo, following,
 };
-use tributary_types::{
-    PartitionId, Partitions, SchemaVersion, SourceId, TableDef, TableId, TableSchema, TxnId,
-};
+use tributary_types::{PartitionId, SchemaVersion, SourceId, TableDef, TableId, TableSchema, TxnId};
 use tributary_wal::MemDisk;
 
 /// The catalog. Clones are the same one; it lives as long as the disk.
@@ -19,6 +19,13 @@ use tributary_wal::MemDisk;
 pub struct SimCatalog {
     disk: MemDisk,
     rows: Arc<Mutex<Rows>>,
+    /// Chance for what goes wrong with the steps of changes.
+    dice: Arc<Mutex<Dice>>,
+    /// One such step in this many fails, and the answer of another is lost; 0 for none.
+    fails_one_in: Arc<AtomicU64>,
+    faults: Arc<AtomicU64>,
+    /// The power goes off with the end of one change in this many; 0 for none.
+    power_off_one_in: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
@@ -29,23 +36,94 @@ struct Rows {
     labels: BTreeMap<TxnId, TransactionInfo>,
     positions: BTreeMap<SourceId, SourcePosition>,
     next_table: u64,
-    /// Heavy schema changes that have not ended, and what they make of their tables.
-    changes: BTreeMap<u64, Arc<TableDef>>,
+    /// Changes that have not ended, by their numbers.
+    changes: BTreeMap<SourceId, Record>,
     next_change: u64,
-    /// Replacements of partitions that have not ended, and the partitions that their tables get.
-    replacements: BTreeMap<u64, (TableId, Arc<Partitions>)>,
-    /// Drops and recoveries of partitions that have not ended.
-    recyclings: BTreeMap<u64, Record>,
+    /// The last change of each table that the catalog was told the end of.
+    last_changes: BTreeMap<TableId, SourceId>,
     /// Partitions that were dropped and are kept.
     recycled: BTreeMap<(TableId, PartitionId), KeptPartition>,
     /// The first values of AUTO_INCREMENT columns that were never reserved.
     increments: BTreeMap<TableId, i64>,
 }
 
+/// The record of a change, as the real catalog has it.
+#[derive(Clone, Debug)]
+enum Record {
+    /// The job of a heavy schema change.
+    Job(Arc<TableDef>),
+    Partitions(String),
+}
+
+impl Record {
+    fn of(change: &Change) -> Self {
+        match &change.effect {
+            Effect::Columns(target) => Self::Job(Arc::clone(target)),
+            Effect::Partitions(partitions) => {
+                Self::Partitions(tributary_ddl::written(change.table, partitions).to_string())
+            }
+        }
+    }
+
+    fn read(&self, id: SourceId) -> Result<Change, String> {
+        match self {
+            Self::Job(target) => {
+                Ok(Change { id, table: target.id, effect: Effect::Columns(Arc::clone(target)) })
+            }
+            Self::Partitions(text) => {
+                let body = serde_json::from_str(text).map_err(|error| error.to_string())?;
+                Change::read(id, tributary_ddl::KIND, body)
+            }
+        }
+    }
+}
+
 impl SimCatalog {
     #[must_use]
-    pub fn new(disk: MemDisk) -> Self {
-        Self { disk, rows: Arc::default() }
+    pub fn new(disk: MemDisk, dice: Dice) -> Self {
+        Self {
+            disk,
+            rows: Arc::default(),
+            dice: Arc::new(Mutex::new(dice)),
+            fails_one_in: Arc::default(),
+            faults: Arc::default(),
+            power_off_one_in: Arc::default(),
+        }
+    }
+
+    /// From now on one step of a change in `one_in` fails, and the answer of another is lost; 0 for none.
+    pub fn fail(&self, one_in: u64) {
+        self.fails_one_in.store(one_in, Ordering::Relaxed);
+    }
+
+    /// From now on the power goes off with the end of one change in `one_in`; 0 for none: where only few of a seed's operations are
+    /// between two things that must come together, chance alone would hit them too seldom.
+    pub fn power_off(&self, one_in: u64) {
+        self.power_off_one_in.store(one_in, Ordering::Relaxed);
+    }
+
+    /// How many steps of changes failed, or seemed to.
+    #[must_use]
+    pub fn faults(&self) -> u64 {
+        self.faults.load(Ordering::Relaxed)
+    }
+
+    fn happens(&self, one_in: &AtomicU64) -> bool {
+        let one_in = one_in.load(Ordering::Relaxed);
+        one_in > 0 && self.dice.lock().one_in(one_in)
+    }
+
+    /// A step of a change, which may fail, and whose answer may be lost.
+    fn step(&self, what: &'static str, step: impl FnOnce(&mut Rows)) -> Result<(), String> {
+        let fault = |text: &str| {
+            self.faults.fetch_add(1, Ordering::Relaxed);
+            Err(text.to_owned())
+        };
+        if self.happens(&self.fails_one_in) {
+            return fault("the catalog is busy");
+        }
+        self.change(what, step)?;
+        if self.happens(&self.fails_one_in) { fault("the catalog's answer is lost") } else { Ok(()) }
     }
 
     fn change(&self, what: &'static str, change: impl FnOnce(&mut Rows)) -> Result<(), String> {
@@ -97,109 +175,43 @@ impl SimCatalog {
         self.change("clear garbage", |rows| drop(rows.garbage.remove(&table)))
     }
 
-    /// Keeps a heavy schema change before it begins. Its number is never used again.
+    /// A number for a change, which is no other's.
+    #[must_use]
+    pub fn next_change(&self) -> SourceId {
+        let mut rows = self.rows.lock();
+        rows.next_change += 1;
+        SourceId(rows.next_change)
+    }
+
+    /// Keeps the job of a heavy schema change before it begins.
     ///
     /// # Errors
     /// Unless the power went off with it, nothing has changed.
-    pub fn put_change(&self, to: &Arc<TableDef>) -> Result<u64, String> {
-        let id = {
-            let mut rows = self.rows.lock();
-            rows.next_change += 1;
-            rows.next_change
-        };
-        self.change("put change", |rows| drop(rows.changes.insert(id, Arc::clone(to))))?;
-        Ok(id)
+    pub fn put_job(&self, change: &Change) -> Result<(), String> {
+        self.change("put job", |rows| drop(rows.changes.insert(change.id, Record::of(change))))
     }
 
+    /// Ends the job of a heavy schema change that came to nothing.
+    ///
     /// # Errors
     /// Unless the power went off with it, nothing has changed.
-    pub fn end_change(&self, id: u64) -> Result<(), String> {
-        self.change("end change", |rows| drop(rows.changes.remove(&id)))
+    pub fn end_job(&self, id: SourceId) -> Result<(), String> {
+        self.change("end job", |rows| drop(rows.changes.remove(&id)))
     }
 
-    /// Whether a change of the table has not ended.
+    /// Whether a heavy change of the table has not ended.
     #[must_use]
     pub fn is_changing(&self, table: TableId) -> bool {
-        self.rows.lock().changes.values().any(|to| to.id == table)
+        let is_its = |record: &Record| matches!(record, Record::Job(target) if target.id == table);
+        self.rows.lock().changes.values().any(is_its)
     }
 
     /// The changes that have not ended.
-    #[must_use]
-    pub fn changes(&self) -> Vec<(u64, Arc<TableDef>)> {
-        self.rows.lock().changes.iter().map(|(id, to)| (*id, Arc::clone(to))).collect()
-    }
-
-    /// Keeps a replacement of partitions before it begins. Its number is that of no change.
     ///
     /// # Errors
-    /// Unless the power went off with it, nothing has changed.
-    pub fn put_replacement(&self, table: TableId, partitions: &Arc<Partitions>) -> Result<u64, String> {
-        let id = {
-            let mut rows = self.rows.lock();
-            rows.next_change += 1;
-            rows.next_change
-        };
-        self.change("put replacement", |rows| {
-            rows.replacements.insert(id, (table, Arc::clone(partitions)));
-        })?;
-        Ok(id)
-    }
-
-    /// # Errors
-    /// Unless the power went off with it, nothing has changed.
-    pub fn end_replacement(&self, id: u64) -> Result<(), String> {
-        self.change("end replacement", |rows| drop(rows.replacements.remove(&id)))
-    }
-
-    /// The replacements that have not ended.
-    #[must_use]
-    pub fn replacements(&self) -> Vec<(u64, TableId, Arc<Partitions>)> {
-        let rows = self.rows.lock();
-        rows.replacements.iter().map(|(id, (table, to))| (*id, *table, Arc::clone(to))).collect()
-    }
-
-    /// The number of a change that is no other's.
-    #[must_use]
-    pub fn next_change(&self) -> u64 {
-        let mut rows = self.rows.lock();
-        rows.next_change += 1;
-        rows.next_change
-    }
-
-    /// Keeps a drop or recovery of a partition before the Delta log has it.
-    ///
-    /// # Errors
-    /// Unless the power went off with it, nothing has changed.
-    pub fn put_recycling(&self, id: u64, record: &Record) -> Result<(), String> {
-        self.change("put recycling", |rows| drop(rows.recyclings.insert(id, record.clone())))
-    }
-
-    /// # Errors
-    /// Unless the power went off with it, nothing has changed.
-    pub fn end_recycling(&self, id: u64) -> Result<(), String> {
-        self.change("end recycling", |rows| drop(rows.recyclings.remove(&id)))
-    }
-
-    /// The drops and recoveries that have not ended.
-    #[must_use]
-    pub fn recyclings(&self) -> Vec<(u64, Record)> {
-        self.rows.lock().recyclings.iter().map(|(id, record)| (*id, record.clone())).collect()
-    }
-
-    /// The definition after a drop or recovery of a partition, with what is kept.
-    ///
-    /// # Errors
-    /// Unless the power went off with it, nothing has changed.
-    pub fn recycle(&self, def: &Arc<TableDef>, record: &Record) -> Result<(), String> {
-        self.change("recycle", |rows| {
-            rows.tables.insert(def.id, Arc::clone(def));
-            if let Some(dropped) = &record.dropped {
-                rows.recycled.insert((def.id, dropped.partition.id), dropped.clone());
-            }
-            if let Some(recovered) = record.recovered {
-                rows.recycled.remove(&(def.id, recovered));
-            }
-        })
+    /// A record can't be read.
+    pub fn changes(&self) -> Result<Vec<Change>, String> {
+        self.rows.lock().changes.iter().map(|(id, record)| record.read(*id)).collect()
     }
 
     /// # Errors
@@ -230,6 +242,71 @@ impl SimCatalog {
     #[must_use]
     pub fn tables(&self) -> Vec<Arc<TableDef>> {
         self.rows.lock().tables.values().cloned().collect()
+    }
+}
+
+impl Rows {
+    fn finish(&mut self, Finished { change, table, beside }: &Finished) {
+        self.changes.remove(&change.id);
+        let last = self.last_changes.entry(change.table).or_default();
+        if !self.tables.contains_key(&change.table) || *last >= change.id {
+            return;
+        }
+        *last = change.id;
+        for (_, after) in [Some(table), beside.as_ref()].into_iter().flatten() {
+            let after = Arc::new(after.clone());
+            if self.tables.contains_key(&after.id) {
+                self.schemas.insert((after.id, after.schema.version), Arc::clone(&after.schema));
+                self.tables.insert(after.id, after);
+            }
+        }
+        let Some(partitions) = change.partitions() else { return };
+        for dropped in &partitions.dropped {
+            self.recycled.insert((change.table, dropped.kept.partition.id), dropped.kept.clone());
+        }
+        for recovered in &partitions.recovered {
+            self.recycled.remove(&(change.table, *recovered));
+        }
+    }
+}
+
+#[async_trait]
+impl Records for SimCatalog {
+    fn table(&self, id: TableId) -> Option<Arc<TableDef>> {
+        self.rows.lock().tables.get(&id).cloned()
+    }
+
+    fn last_change(&self, table: TableId) -> SourceId {
+        self.rows.lock().last_changes.get(&table).copied().unwrap_or_default()
+    }
+
+    async fn keep(&self, change: &Change) -> Result<(), String> {
+        match change.effect {
+            // It is a job, which is kept since it began.
+            Effect::Columns(_) => Ok(()),
+            Effect::Partitions(_) => {
+                self.step("keep change", |rows| drop(rows.changes.insert(change.id, Record::of(change))))
+            }
+        }
+    }
+
+    async fn finish(&self, finished: &Finished) -> Result<(), String> {
+        if self.happens(&self.power_off_one_in) {
+            self.disk.power_off_at(self.disk.operations());
+        }
+        let (before, _) = &finished.table;
+        let is_new = self.last_change(before.id) < finished.change.id;
+        if is_new && self.table(before.id).is_some_and(|now| now != *before) {
+            return Err(format!("table {} was changed meanwhile", before.id));
+        }
+        self.step("finish change", |rows| rows.finish(finished))
+    }
+
+    async fn forget(&self, change: &Change) -> Result<(), String> {
+        match change.effect {
+            Effect::Columns(_) => Ok(()),
+            Effect::Partitions(_) => self.step("forget change", |rows| drop(rows.changes.remove(&change.id))),
+        }
     }
 }
 

@@ -10,10 +10,11 @@ use crate::trace::note;
 use crate::world::World;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use tokio::sync::Mutex;
+use tributary_ddl::{Change, Columns, Effect, Failed, run};
 use tributary_ingest::{Halt, Switched};
 use tributary_table::{SchemaChange, Table};
-use tributary_types::{Aggregation, ColumnDef, DataType, SchemaVersion, TableDef, TableSchema};
+use tributary_types::{Aggregation, ColumnDef, DataType, SchemaVersion, SourceId, TableDef, TableSchema};
 
 /// How often a change is tried that something is in the way of.
 const TRIES_MAX: u64 = 12;
@@ -79,8 +80,12 @@ pub async fn change(world: &Rc<World>, table: &Arc<Table>) {
         }
         let Some(to) = world.throw(|dice| target(&old, dice)) else { return };
         let to = Arc::new(to);
-        let Ok(id) = world.hardware.catalog.put_change(&to) else { return };
-        note!(world.trace, "change", table.id().0, id, "change {id} of table {} begins", table.id());
+        let id = world.hardware.catalog.next_change();
+        let job = Change { id, table: table.id(), effect: Effect::Columns(Arc::clone(&to)) };
+        if world.hardware.catalog.put_job(&job).is_err() {
+            return;
+        }
+        note!(world.trace, "change", table.id().0, id.0, "change {id} of table {} begins", table.id());
         (id, to)
     };
     let halt = Arc::new(Halt::default());
@@ -95,28 +100,30 @@ pub async fn change(world: &Rc<World>, table: &Arc<Table>) {
     if !world.is_alive() {
         return;
     }
-    note!(world.trace, "changed", table.id().0, id, "change {id} of table {}: {is_changed}", table.id());
+    note!(world.trace, "changed", table.id().0, id.0, "change {id} of table {}: {is_changed}", table.id());
     if is_changed {
         world.count(|counts| counts.heavy_changes += 1);
     }
-    drop(world.hardware.catalog.end_change(id));
+    if !is_changed {
+        drop(world.hardware.catalog.end_job(id));
+    }
 }
 
 async fn carry_out(
     world: &Rc<World>,
     table: &Arc<Table>,
-    id: u64,
+    id: SourceId,
     to: Arc<TableDef>,
     halt: &Arc<Halt>,
 ) -> bool {
     let process = world.process();
-    let Ok(mut change) = process.ingest.begin_schema_change(table, id, to).await else { return false };
+    let Ok(mut change) = process.ingest.begin_schema_change(table, id.0, to).await else { return false };
     for _ in 0..TRIES_MAX {
         match convert_and_switch(world, table, &mut change, halt).await {
             Ok(Switched::Yes(_)) => return true,
             Ok(Switched::NotYet) => process.ingest.pause().await,
             Err(error) => {
-                note!(world.trace, "unchanged", table.id().0, id, "change {id}: {error}");
+                note!(world.trace, "unchanged", table.id().0, id.0, "change {id}: {error:?}");
                 break;
             }
         }
@@ -132,21 +139,14 @@ async fn convert_and_switch(
     table: &Arc<Table>,
     change: &mut SchemaChange,
     halt: &Arc<Halt>,
-) -> Result<Switched, tributary_table::TableError> {
-    let process = world.process();
-    process.ingest.convert(table, change, halt).await?;
+) -> Result<Switched, Failed> {
+    let ingest = Arc::clone(&world.process().ingest);
+    ingest.convert(table, change, halt).await.map_err(Failed::Table)?;
     let changing = Rc::clone(&world.changing);
     let _changing = changing.lock().await;
-    let keep = |def: Arc<TableDef>| async move {
-        world.power_may_go_off();
-        while world.is_alive() {
-            if process.table(def.id).is_none() || world.hardware.catalog.put_table(&def).is_ok() {
-                return true;
-            }
-            world.machine.sleep(Duration::from_millis(1)).await;
-        }
-        false
-    };
-    let ingest = Arc::clone(&world.process().ingest);
-    ingest.switch_schema(table, change, halt, keep).await
+    let id = SourceId(change.id());
+    let effect = Effect::Columns(Arc::new(change.result(&table.def())));
+    let job = Change { id, table: table.id(), effect };
+    let subject = Columns { ingest: &ingest, table, change: Mutex::new(change) };
+    run(&world.hardware.catalog, &subject, job, halt, &|| false).await
 }

@@ -74,6 +74,7 @@ counts! {
     full_errors: "ENOSPC",
     read_errors: "EIO on a read",
     answers_lost: "answers of the object store lost",
+    catalog_faults: "steps of changes that the catalog refused, or whose answers were lost",
 }
 
 impl Counts {

@@ -6,6 +6,7 @@ use crate::lying::{Lie, LyingDisk};
 use crate::plan::Plan;
 use crate::store::SimStore;
 use crate::temporary::is_beside;
+use async_trait::async_trait;
 use object_store::path::Path;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -13,11 +14,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tributary_ddl::Logs;
 use tributary_ingest::wal_space::WalLimit;
 use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, LabelStore, RecoveryReport};
-use tributary_table::{StoreOptions, Table, TableStore, changed_def};
+use tributary_table::{StoreOptions, Table, TableError, TableStore};
 use tributary_types::{
-    ColumnDef, DataType, DbId, Partitioning, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
+    ColumnDef, DataType, DbId, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
 };
 use tributary_wal::{Disk, MemDisk, WalOptions};
 use url::Url;
@@ -40,7 +42,9 @@ impl Hardware {
     pub fn on(disk: MemDisk, lie: Option<Lie>, dice: &mut Dice, is_dead: &Arc<AtomicBool>) -> Self {
         let lying = LyingDisk::new(disk.clone(), lie);
         let store = SimStore::new(lying.clone(), dice.split(), Arc::clone(is_dead));
-        Self { store, catalog: SimCatalog::new(disk.clone()), disk, lying }
+        // A stream of its own, which takes nothing from that of the seed.
+        let of_catalog = Dice::new(dice.clone().next() ^ 0xCA7A_106D);
+        Self { store, catalog: SimCatalog::new(disk.clone(), of_catalog), disk, lying }
     }
 }
 
@@ -60,53 +64,33 @@ fn sync_left_names(hardware: &Hardware, def: &TableDef) -> std::io::Result<()> {
     hardware.disk.open_dir(&directory)?.sync()
 }
 
-/// Brings the catalog to the schema changes that the Delta logs have, as the engine does before it opens tables; others have come to
-/// nothing.
+/// The Delta logs, read as a start does.
+struct LogsOnDisk<'a> {
+    hardware: &'a Hardware,
+    store: &'a TableStore,
+}
+
+#[async_trait]
+impl Logs for LogsOnDisk<'_> {
+    async fn last_change(&self, def: &TableDef) -> Result<Option<u64>, TableError> {
+        let left = sync_left_names(self.hardware, def);
+        left.map_err(|source| TableError::Local {
+            doing: "syncing names in",
+            path: PathBuf::from(&def.location),
+            source,
+        })?;
+        self.store.last_schema_change(def).await
+    }
+}
+
+/// Brings the catalog to the changes that the Delta logs have; others have come to nothing.
 async fn complete_changes(hardware: &Hardware, store: &TableStore) -> Result<(), String> {
-    for (id, to) in hardware.catalog.changes() {
-        if let Some(current) = hardware.catalog.table(to.id) {
-            sync_left_names(hardware, &current).map_err(|error| error.to_string())?;
-            let new = changed_def(&to, &current);
-            let last = store.last_schema_change(&new).await.map_err(|error| error.to_string())?;
-            if last == Some(id) && new != *current {
-                hardware.catalog.put_table(&Arc::new(new))?;
-            }
-        }
-        hardware.catalog.end_change(id)?;
-    }
-    Ok(())
-}
-
-/// As [`complete_changes`], for replacements of partitions.
-async fn complete_replacements(hardware: &Hardware, store: &TableStore) -> Result<(), String> {
-    for (id, table, partitions) in hardware.catalog.replacements() {
-        if let Some(current) = hardware.catalog.table(table) {
-            sync_left_names(hardware, &current).map_err(|error| error.to_string())?;
-            let last = store.last_schema_change(&current).await.map_err(|error| error.to_string())?;
-            if last == Some(id) {
-                let partitioning = Partitioning::By(partitions);
-                let new = TableDef { partitioning, ..TableDef::clone(&current) };
-                hardware.catalog.put_table(&Arc::new(new))?;
-            }
-        }
-        hardware.catalog.end_replacement(id)?;
-    }
-    Ok(())
-}
-
-/// As [`complete_changes`], for partitions that are dropped and kept, or recovered.
-async fn complete_recyclings(hardware: &Hardware, store: &TableStore) -> Result<(), String> {
-    for (id, record) in hardware.catalog.recyclings() {
-        if let Some(current) = hardware.catalog.table(record.table) {
-            sync_left_names(hardware, &current).map_err(|error| error.to_string())?;
-            let last = store.last_schema_change(&current).await.map_err(|error| error.to_string())?;
-            let partitioning = Partitioning::By(Arc::clone(&record.partitions));
-            let new = TableDef { partitioning, ..TableDef::clone(&current) };
-            if last == Some(id) && new != *current {
-                hardware.catalog.recycle(&Arc::new(new), &record)?;
-            }
-        }
-        hardware.catalog.end_recycling(id)?;
+    let changes = hardware.catalog.changes()?;
+    tributary_ddl::complete(&hardware.catalog, &LogsOnDisk { hardware, store }, changes)
+        .await
+        .map_err(|error| format!("{error:?}"))?;
+    for job in hardware.catalog.changes()? {
+        hardware.catalog.end_job(job.id)?;
     }
     Ok(())
 }
@@ -141,8 +125,6 @@ impl Process {
     ) -> Result<Self, String> {
         let store = table_store(hardware, plan)?;
         complete_changes(hardware, &store).await?;
-        complete_replacements(hardware, &store).await?;
-        complete_recyclings(hardware, &store).await?;
         let mut tables = Vec::new();
         for def in hardware.catalog.tables() {
             sync_left_names(hardware, &def).map_err(|error| error.to_string())?;

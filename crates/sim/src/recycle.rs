@@ -1,62 +1,25 @@
-//! Partitions that are dropped and kept, and that are recovered or thrown away, as the engine does it: one entry of the Delta log, with a
-//! record before it by which a start completes the catalog.
+//! Partitions that are dropped and kept, and that are recovered or thrown away, by the engine's own steps
+//! ([`tributary_ddl`]).
 //!
 //! To the model a drop is a truncation, and a recovery brings back the loads that were in the partition before it: all or none.
 
-use crate::catalog::SimCatalog;
 use crate::clients::{flush, group_load, sweep};
 use crate::model::Kind;
 use crate::partitions;
+use crate::temporary::carry_out;
 use crate::trace::note;
 use crate::world::World;
-use futures::future::BoxFuture;
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-
-use std::time::Duration;
-use tributary_ingest::{Halt, Recycling, SchemaHistory, Switched};
-use tributary_table::{KeptFile, Leaving, Table, TableError};
+use tributary_ddl::{Change, Dropped, Effect, KeptPartition, NewPartitions, Recycled};
+use tributary_ingest::SchemaHistory;
+use tributary_table::{KeptFile, Table};
 use tributary_types::partition::PartitionRows;
-use tributary_types::{ColumnDef, Partition, PartitionId, Partitions, SchemaVersion, TableDef, TableId};
+use tributary_types::{ColumnDef, PartitionId, Partitions};
 
 /// How often a change is tried that something is in the way of.
 const TRIES_MAX: u64 = 6;
-
-/// A partition that was dropped, as the catalog has it.
-#[derive(Clone, Debug)]
-pub struct KeptPartition {
-    pub partition: Partition,
-    pub schema: SchemaVersion,
-    pub files: Vec<KeptFile>,
-}
-
-/// What the catalog should say when the Delta log has a change.
-#[derive(Clone, Debug)]
-pub struct Record {
-    pub table: TableId,
-    pub partitions: Arc<Partitions>,
-    pub dropped: Option<KeptPartition>,
-    pub recovered: Option<PartitionId>,
-}
-
-/// Keeps the record of a drop.
-struct Recorder {
-    catalog: SimCatalog,
-    id: u64,
-    record: Mutex<Record>,
-}
-
-impl Leaving for Recorder {
-    fn record(&self, files: Vec<KeptFile>) -> BoxFuture<'_, Result<(), String>> {
-        let mut record = self.record.lock();
-        if let Some(dropped) = &mut record.dropped {
-            dropped.files = files;
-        }
-        Box::pin(std::future::ready(self.catalog.put_recycling(self.id, &record)))
-    }
-}
 
 /// Drops a partition that is likely to have rows, and brings it back or throws it away, while others go on.
 pub async fn there_and_back(world: &Rc<World>, table: &Arc<Table>) {
@@ -108,18 +71,14 @@ async fn drop_one(world: &Rc<World>, table: &Arc<Table>) {
     let mut left = Partitions::clone(all);
     left.remove(&[partition.id]);
     let left = Arc::new(left);
-    let id = world.hardware.catalog.next_change();
     note!(world.trace, "recycle", table.id().0, partition.id.0, "table {}: {:?}", table.id(), partition);
     let dropped = only.clone();
     let is_met = move |load| partitions::has_load(&dropped, load);
     world.model.borrow_mut().recycling_begins(table.id(), partition.id, is_met);
-    let dropped =
-        KeptPartition { partition: partition.clone(), schema: def.schema.version, files: Vec::new() };
-    let record =
-        Record { table: table.id(), partitions: Arc::clone(&left), dropped: Some(dropped), recovered: None };
-    let recorder = Recorder { catalog: world.hardware.catalog.clone(), id, record: Mutex::new(record) };
-    let recycling = Recycling { id, partitions: &left, leaving: Some(&recorder), recovered: None };
-    let is_done = carry_out(world, table, recycling, &recorder.record).await;
+    let kept = KeptPartition::new(partition.clone(), def.schema.version, all.next_id, Vec::new());
+    let dropped = vec![Dropped { at_ms: 0, kept }];
+    let new = NewPartitions { dropped, ..NewPartitions::new(Partitions::clone(&left)) };
+    let is_done = make(world, table, &left, new, None).await;
     if !world.is_alive() {
         return;
     }
@@ -161,16 +120,10 @@ async fn recover(world: &Rc<World>, table: &Arc<Table>, from: PartitionId, kept:
     let to = with.next_id;
     with.add(&format!("back{to}"), kept.partition.rows.clone(), BTreeMap::new());
     let with = Arc::new(with);
-    let id = world.hardware.catalog.next_change();
-    let record =
-        Record { table: table.id(), partitions: Arc::clone(&with), dropped: None, recovered: Some(from) };
-    if world.hardware.catalog.put_recycling(id, &record).is_err() {
-        return;
-    }
     note!(world.trace, "recover", table.id().0, from.0, "table {}: {:?}", table.id(), kept.partition);
     world.model.borrow_mut().recovery_begins(table.id(), from);
-    let recycling = Recycling { id, partitions: &with, leaving: None, recovered: Some((to, &kept.files)) };
-    let is_done = carry_out(world, table, recycling, &Mutex::new(record)).await;
+    let new = NewPartitions { recovered: vec![from], ..NewPartitions::new(Partitions::clone(&with)) };
+    let is_done = make(world, table, &with, new, Some((to, &kept.files))).await;
     if !world.is_alive() {
         return;
     }
@@ -183,47 +136,17 @@ async fn recover(world: &Rc<World>, table: &Arc<Table>, from: PartitionId, kept:
     world.query(table).await;
 }
 
-async fn carry_out(
-    world: &Rc<World>,
-    table: &Arc<Table>,
-    recycling: Recycling<'_>,
-    record: &Mutex<Record>,
+/// Whether the table has these partitions then; nobody is told if the server has died.
+async fn make(
+    world: &World,
+    table: &Table,
+    partitions: &Arc<Partitions>,
+    new: NewPartitions,
+    recovered: Option<(PartitionId, &[KeptFile])>,
 ) -> bool {
+    let id = world.hardware.catalog.next_change();
+    let change = Change { id, table: table.id(), effect: Effect::Partitions(new) };
     let ingest = Arc::clone(&world.process().ingest);
-    let halt = Arc::new(Halt::default());
-    let mut is_done = false;
-    for _ in 0..TRIES_MAX {
-        let keep = |def: Arc<TableDef>| async move {
-            world.power_may_go_off();
-            while world.is_alive() {
-                let record = record.lock().clone();
-                if world.hardware.catalog.recycle(&def, &record).is_ok() {
-                    return true;
-                }
-                world.machine.sleep(Duration::from_millis(1)).await;
-            }
-            false
-        };
-        match ingest.recycle_partitions(table, recycling, &halt, keep).await {
-            Ok(Switched::Yes(_)) => {
-                is_done = true;
-                break;
-            }
-            Ok(Switched::NotYet) => ingest.pause().await,
-            Err(error @ TableError::Unsure { .. }) => {
-                if world.is_alive() {
-                    world.violated(format!("a change of partitions that nobody stopped: {error}"));
-                }
-                return false;
-            }
-            Err(error) => {
-                note!(world.trace, "kept", table.id().0, recycling.id, "table {}: {error}", table.id());
-                break;
-            }
-        }
-    }
-    if world.is_alive() {
-        drop(world.hardware.catalog.end_recycling(recycling.id));
-    }
-    is_done
+    let subject = Recycled { ingest: &ingest, table, id: id.0, partitions, recovered };
+    carry_out(world, &subject, change, TRIES_MAX).await == Some(true)
 }

@@ -150,6 +150,7 @@ pub fn run_with(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool, bug: Opti
     counts.events = trace.events();
     counts.take_disk(&world.hardware.disk.counts());
     counts.answers_lost = world.hardware.store.answers_lost();
+    counts.catalog_faults = world.hardware.catalog.faults();
     let violation = world.violation.borrow().clone();
     if let Some(violation) = &violation {
         note!(trace, "VIOLATED", 0, 0, "{violation}");
@@ -183,6 +184,8 @@ fn start(world: &Rc<World>, with_faults: bool) -> bool {
         note!(world.trace, "start", attempt, 0, "{faults:?}");
         world.hardware.disk.set_faults(faults);
         world.hardware.store.lose_answers(0);
+        world.hardware.catalog.power_off(0);
+        world.hardware.catalog.fail(0);
         let started = Rc::new(RefCell::new(None));
         let salt = world.throw(Dice::next);
         {
@@ -399,6 +402,10 @@ fn work(world: &Rc<World>) -> bool {
     });
     note!(world.trace, "work", loses_one_in, 0, "{faults:?}, one answer in {loses_one_in} lost");
     world.hardware.store.lose_answers(loses_one_in);
+    if world.plan.power_off > 0 {
+        world.hardware.catalog.power_off(12);
+        world.hardware.catalog.fail(10);
+    }
     world.reads_may_fail.set(faults.unreadable.is_some());
     world.hardware.disk.set_faults(faults);
     let ingest = Arc::clone(&world.process().ingest);

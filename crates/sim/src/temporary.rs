@@ -1,5 +1,4 @@
-//! Partitions whose place temporary ones take, as the engine does it: a load fills a partition of a table beside, the catalog keeps
-//! what is to be, and one entry of the Delta log has it.
+//! Partitions whose place temporary ones take, by the engine's own steps ([`tributary_ddl`]): a load fills a partition of a table beside.
 //!
 //! To the model it is a load that replaces others with its commit: it is present as a whole, and they are removed, or neither.
 
@@ -10,7 +9,8 @@ use crate::world::World;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tributary_ddl::{Beside, Change, Effect, Failed, NewPartitions, Replaced, Subject, run};
 use tributary_ingest::{Answered, Halt, LoadRows, PartitionSwitch, Switched, TransactionKind};
 use tributary_table::{Table, TableError};
 use tributary_types::{Label, Partition, Partitioning, Partitions, TableDef};
@@ -109,53 +109,45 @@ async fn fill_and_replace(
     let new = partitions.next_id;
     partitions.add(&format!("replaced{new}"), old.rows.clone(), BTreeMap::new());
     let of_beside = beside.def().partitioning.partitions()?.list.first()?.id;
-    let partitions = Arc::new(partitions);
-    let id = world.hardware.catalog.put_replacement(table.id(), &partitions).ok()?;
+    let change = Change {
+        id: world.hardware.catalog.next_change(),
+        table: table.id(),
+        effect: Effect::Partitions(NewPartitions {
+            beside: Some(Beside { table: beside.id(), moved: vec![of_beside] }),
+            ..NewPartitions::new(partitions.clone())
+        }),
+    };
+    let id = change.id.0;
     note!(world.trace, "switch", load, id, "load {load} replaces {old:?} of table {}", table.id());
-    let switch = PartitionSwitch { id, partitions, moved: vec![(of_beside, new)] };
-    let is_replaced = carry_out(world, table, beside, &switch).await;
-    if !world.is_alive() {
-        return None;
-    }
+    let switch = PartitionSwitch { id, partitions: Arc::new(partitions), moved: vec![(of_beside, new)] };
+    let subject = Replaced { ingest: &ingest, table, beside, switch: &switch };
+    let is_replaced = carry_out(world, &subject, change, TRIES_MAX).await?;
     note!(world.trace, "switched", load, id, "load {load}: {is_replaced}");
-    drop(world.hardware.catalog.end_replacement(id));
     world.count(|counts| counts.switched_partitions += u64::from(is_replaced));
     is_replaced.then_some(answered)
 }
 
-async fn carry_out(
-    world: &Rc<World>,
-    table: &Arc<Table>,
-    beside: &Arc<Table>,
-    switch: &PartitionSwitch,
-) -> bool {
-    let ingest = Arc::clone(&world.process().ingest);
+/// Takes the steps of a change of partitions: whether it is made. `None`: the server has died.
+pub async fn carry_out(world: &World, subject: &dyn Subject, change: Change, tries: u64) -> Option<bool> {
     let halt = Arc::new(Halt::default());
-    for _ in 0..TRIES_MAX {
-        let keep = |def: Arc<TableDef>| async move {
-            world.power_may_go_off();
-            while world.is_alive() {
-                if world.hardware.catalog.put_table(&def).is_ok() {
-                    return true;
-                }
-                world.machine.sleep(Duration::from_millis(1)).await;
-            }
-            false
-        };
-        match ingest.replace_partitions(table, beside, switch, &halt, keep).await {
-            Ok(Switched::Yes(_)) => return true,
-            Ok(Switched::NotYet) => ingest.pause().await,
-            Err(error @ TableError::Unsure { .. }) => {
-                if world.is_alive() {
-                    world.violated(format!("a replacement of partitions that nobody stopped: {error}"));
-                }
-                return false;
-            }
-            Err(error) => {
-                note!(world.trace, "kept", table.id().0, switch.id, "table {}: {error}", table.id());
-                return false;
-            }
+    let (id, table) = (change.id.0, change.table);
+    let left = AtomicU64::new(tries - 1);
+    let goes_on =
+        || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
+    let made = run(&world.hardware.catalog, subject, change, &halt, &goes_on).await;
+    if !world.is_alive() {
+        return None;
+    }
+    match made {
+        Ok(Switched::Yes(_)) => Some(true),
+        Ok(Switched::NotYet) => Some(false),
+        Err(Failed::Table(error @ TableError::Unsure { .. })) => {
+            world.violated(format!("a change of partitions that nobody stopped: {error}"));
+            None
+        }
+        Err(error) => {
+            note!(world.trace, "kept", table.0, id, "table {table}: {error:?}");
+            Some(false)
         }
     }
-    false
 }

@@ -77,14 +77,6 @@ impl World {
         count(&mut self.counts.borrow_mut());
     }
 
-    /// Now and then the power goes off with the next operation of a disk: where only few of a seed's operations are between two things
-    /// that must come together, chance alone would hit them too seldom.
-    pub fn power_may_go_off(&self) {
-        if self.plan.power_off > 0 && self.throw(|dice| dice.one_in(12)) {
-            self.hardware.disk.power_off_at(self.hardware.disk.operations());
-        }
-    }
-
     /// Waits up to that long.
     pub async fn think(&self, most_us: u64) {
         let micros = self.throw(|dice| dice.below(most_us + 1));

@@ -18,14 +18,22 @@ async fn number(change: &mut SqliteConnection, node: &str) -> Sql<i64> {
 
 pub(super) async fn put(pool: &SqlitePool, node: &str, job: &JobRecord) -> Sql<()> {
     let mut change = Change::begin(pool).await?;
-    let node = number(&mut change, node).await?;
-    query("INSERT OR REPLACE INTO jobs (node, id, definition) VALUES (?, ?, ?)")
-        .bind(node)
-        .bind(signed(job.id.0))
-        .bind(&job.definition)
-        .execute(&mut *change)
-        .await?;
+    put_within(&mut change, node, job).await?;
     change.commit().await
+}
+
+pub(super) async fn put_within(change: &mut SqliteConnection, node: &str, job: &JobRecord) -> Sql<()> {
+    let node = number(change, node).await?;
+    query(
+        "INSERT INTO jobs (node, id, definition) VALUES (?, ?, ?)
+         ON CONFLICT (node, id) DO UPDATE SET definition = excluded.definition",
+    )
+    .bind(node)
+    .bind(signed(job.id.0))
+    .bind(&job.definition)
+    .execute(change)
+    .await?;
+    Ok(())
 }
 
 pub(super) async fn all(pool: &SqlitePool, node: &str) -> Sql<Vec<JobRecord>> {
@@ -41,13 +49,18 @@ pub(super) async fn all(pool: &SqlitePool, node: &str) -> Sql<Vec<JobRecord>> {
 
 pub(super) async fn delete(pool: &SqlitePool, node: &str, id: SourceId) -> Sql<()> {
     let mut change = Change::begin(pool).await?;
-    let node = number(&mut change, node).await?;
+    delete_within(&mut change, node, id).await?;
+    change.commit().await
+}
+
+pub(super) async fn delete_within(change: &mut SqliteConnection, node: &str, id: SourceId) -> Sql<()> {
+    let node = number(change, node).await?;
     for statement in
         ["DELETE FROM jobs WHERE node = ? AND id = ?", "DELETE FROM positions WHERE node = ? AND source = ?"]
     {
         query(statement).bind(node).bind(signed(id.0)).execute(&mut *change).await?;
     }
-    change.commit().await
+    Ok(())
 }
 
 pub(super) async fn put_positions(pool: &SqlitePool, node: &str, positions: &[PositionRecord]) -> Sql<()> {

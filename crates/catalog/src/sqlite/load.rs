@@ -10,7 +10,7 @@ use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteRow};
 use sqlx::{Row, query, query_as, query_scalar};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tributary_types::{DbId, PartitionId, PasswordHash, TableDef, TableId, ViewDef};
+use tributary_types::{DbId, PartitionId, PasswordHash, SourceId, TableDef, TableId, ViewDef};
 
 pub(super) async fn all(pool: &SqlitePool) -> Stored<Loaded> {
     // One transaction, so that nothing changes between its queries.
@@ -21,6 +21,9 @@ pub(super) async fn all(pool: &SqlitePool) -> Stored<Loaded> {
         next_db_id: next_db_id(&mut transaction).await.map_err(failed_to("read databases"))?,
         databases: databases(&mut transaction).await.map_err(failed_to("read databases"))?,
         tables,
+        last_changes: last_changes(&mut transaction)
+            .await
+            .map_err(failed_to("read the tables' last changes"))?,
         schemas: schemas(&mut transaction).await?,
         views: views(&mut transaction).await?,
         users: users(&mut transaction).await.map_err(failed_to("read users"))?,
@@ -82,6 +85,15 @@ async fn tables(connection: &mut SqliteConnection) -> Stored<Tables> {
         recycled.insert(id, Arc::new(table));
     }
     Ok((recycled, present))
+}
+
+async fn last_changes(connection: &mut SqliteConnection) -> Sql<Vec<(TableId, SourceId)>> {
+    let read =
+        |row: SqliteRow| Ok((TableId(unsigned(&row, "id")?), SourceId(unsigned(&row, "last_change")?)));
+    query("SELECT id, last_change FROM tables WHERE last_change > 0")
+        .try_map(read)
+        .fetch_all(connection)
+        .await
 }
 
 async fn recycled_databases(connection: &mut SqliteConnection) -> Sql<BTreeMap<DbId, Arc<RecycledDatabase>>> {

@@ -10,7 +10,7 @@ use sqlx::{query, query_scalar, raw_sql};
 use std::path::Path;
 
 /// Each migration and the statement that counts it.
-const MIGRATIONS: [(&str, &str); 7] = [
+const MIGRATIONS: [(&str, &str); 8] = [
     (FIRST, "PRAGMA user_version = 1"),
     (REVISIONS_NODES_TIMES, "PRAGMA user_version = 2"),
     (ATTACHMENTS, "PRAGMA user_version = 3"),
@@ -18,6 +18,7 @@ const MIGRATIONS: [(&str, &str); 7] = [
     (VIEWS, "PRAGMA user_version = 5"),
     (INCREMENTS, "PRAGMA user_version = 6"),
     (RECYCLED, "PRAGMA user_version = 7"),
+    (LAST_CHANGES, "PRAGMA user_version = 8"),
 ];
 
 pub(super) const FIRST: &str = "
@@ -189,6 +190,9 @@ const RECYCLED: &str = "
         PRIMARY KEY (table_id, partition_id)
     ) STRICT, WITHOUT ROWID;
 ";
+
+/// The last recorded change that each table has had; 0: none, or none since this is kept.
+const LAST_CHANGES: &str = "ALTER TABLE tables ADD COLUMN last_change INTEGER NOT NULL DEFAULT 0";
 
 /// Brings the file up to date, each migration in a transaction of its own.
 pub(super) async fn run(pool: &SqlitePool, path: &Path) -> Stored<()> {

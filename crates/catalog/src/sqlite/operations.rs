@@ -1,13 +1,14 @@
 //! Changes of the visible state, each checked against a revision.
 
 use super::change::Change;
-use super::recycled;
 use super::{Sql, signed};
+use super::{jobs, recycled};
 use crate::definition;
+use crate::jobs::JobRecord;
 use crate::store::{Applied, Operation, Revision};
 use sqlx::query;
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
-use tributary_types::{DbId, PasswordHash, TableDef, TableId, ViewDef};
+use tributary_types::{DbId, PasswordHash, SourceId, TableDef, TableId, ViewDef};
 
 pub(super) async fn apply(pool: &SqlitePool, at: Revision, operation: &Operation) -> Sql<Applied> {
     let mut change = Change::begin(pool).await?;
@@ -31,13 +32,25 @@ pub(super) async fn apply(pool: &SqlitePool, at: Revision, operation: &Operation
             }
             recycled::put_database(&mut change, database, tables).await?;
         }
-        Operation::MovePartitions { def, made_at_ms, dropped, recovered } => {
-            update_table(&mut change, def, *made_at_ms).await?;
+        Operation::FinishChange { change: id, node, record, tables, dropped, recovered } => {
+            for (def, made_at_ms) in tables {
+                update_table(&mut change, def, *made_at_ms).await?;
+            }
             for partition in dropped {
                 recycled::put_partition(&mut change, partition).await?;
             }
-            for id in recovered {
-                recycled::forget_partition(&mut change, def.id, *id).await?;
+            if let Some((def, _)) = tables.first() {
+                for partition in recovered {
+                    recycled::forget_partition(&mut change, def.id, *partition).await?;
+                }
+                put_last_change(&mut change, def.id, *id).await?;
+            }
+            match record {
+                Some(definition) => {
+                    let job = JobRecord { id: *id, definition: definition.clone() };
+                    jobs::put_within(&mut change, node, &job).await?;
+                }
+                None => jobs::delete_within(&mut change, node, *id).await?,
             }
         }
         Operation::RecoverTable { def, made_at_ms } => {
@@ -162,6 +175,15 @@ pub(super) async fn put_definition(connection: &mut SqliteConnection, def: &Tabl
         .bind(&def.location)
         .bind(definition::of_table(def).map_err(not_written)?)
         .bind(signed(def.id.0))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+async fn put_last_change(connection: &mut SqliteConnection, id: TableId, change: SourceId) -> Sql<()> {
+    query("UPDATE tables SET last_change = ? WHERE id = ?")
+        .bind(signed(change.0))
+        .bind(signed(id.0))
         .execute(connection)
         .await?;
     Ok(())

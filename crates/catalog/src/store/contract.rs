@@ -33,6 +33,7 @@ macro_rules! store_contract {
             jobs_and_positions_are_one_nodes
             values_of_a_table_are_reserved_once
             what_is_recycled_frees_its_name_and_comes_back_as_it_was
+            a_finished_change_ends_its_record_in_the_same_step
         );
     };
     ($place:ty: $($test:ident)*) => {
@@ -141,9 +142,11 @@ pub(crate) async fn what_is_recycled_frees_its_name_and_comes_back_as_it_was(pla
     let t = Arc::new(table(one, 1, "t"));
     let again = Arc::new(TableDef { location: "d/t-2".to_owned(), ..table(one, 2, "t") });
     let hidden = Arc::new(TableDef { location: "d/t-9".to_owned(), ..table(one, 9, "tributary.hidden") });
-    let moved = |dropped: Vec<u64>, recovered: Vec<u64>| Operation::MovePartitions {
-        def: Arc::clone(&t),
-        made_at_ms: Some(1),
+    let moved = |change: u64, dropped: Vec<u64>, recovered: Vec<u64>| Operation::FinishChange {
+        change: SourceId(change),
+        node: "n".to_owned(),
+        record: None,
+        tables: vec![(Arc::clone(&t), Some(1))],
         dropped: dropped.into_iter().map(|id| partition(1, id)).collect(),
         recovered: recovered.into_iter().map(PartitionId).collect(),
     };
@@ -155,8 +158,8 @@ pub(crate) async fn what_is_recycled_frees_its_name_and_comes_back_as_it_was(pla
     let operations = [
         create_database(1, "d"),
         create_table(Arc::clone(&t)),
-        moved(vec![1, 2, 3], vec![]),
-        moved(vec![], vec![2]),
+        moved(1, vec![1, 2, 3], vec![]),
+        moved(2, vec![], vec![2]),
         Operation::ErasePartition { table: TableId(1), id: PartitionId(3) },
         Operation::RecycleTable(recycled(&t, false)),
         create_table(Arc::clone(&again)),
@@ -182,6 +185,7 @@ pub(crate) async fn what_is_recycled_frees_its_name_and_comes_back_as_it_was(pla
     let expected = make_and_compare(&*store, operations).await;
     assert_eq!(expected.recycled.partitions.len(), 1, "it stays while its table comes and goes");
     assert_eq!(expected.tables_of("e").len(), 2);
+    assert_eq!(expected.last_changes, [(TableId(1), SourceId(2))].into(), "it stays, too");
     assert_eq!(garbage(&*store).await, ["d/t-9"]);
     let erased = [
         Operation::DropView(Arc::new(ViewDef { db: "e".to_owned(), ..(*v).clone() })),
@@ -201,6 +205,38 @@ pub(crate) async fn what_is_recycled_frees_its_name_and_comes_back_as_it_was(pla
     assert_eq!(garbage(&*store).await, ["d/t-1", "d/t-2", "d/t-9"]);
     store.close().await;
     assert_eq!(state(&*place.open().await).await, expected, "after a reopen");
+}
+
+pub(crate) async fn a_finished_change_ends_its_record_in_the_same_step(place: impl Place) {
+    let store = place.open().await;
+    let (t, beside) = (Arc::new(table(DbId(1), 1, "t")), Arc::new(table(DbId(1), 2, "beside")));
+    let beside = Arc::new(TableDef { location: "d/beside".to_owned(), ..(*beside).clone() });
+    make(&*store, [create_database(1, "d"), create_table(Arc::clone(&t)), create_table(Arc::clone(&beside))])
+        .await;
+    let record = |id, text: &str| JobRecord { id: SourceId(id), definition: text.to_owned() };
+    for id in [7, 8, 9] {
+        store.put_job("n", &record(id, "begun")).await.unwrap();
+    }
+    let with = |def: &Arc<TableDef>, columns| TableDef { schema: schema(2, columns), ..(**def).clone() };
+    let finished = |change: u64, text: Option<&str>, tables: Vec<TableDef>| Operation::FinishChange {
+        change: SourceId(change),
+        node: "n".to_owned(),
+        record: text.map(str::to_owned),
+        tables: tables.into_iter().map(|def| (Arc::new(def), Some(3))).collect(),
+        dropped: Vec::new(),
+        recovered: Vec::new(),
+    };
+    let operations = [
+        finished(7, None, vec![with(&t, 2), with(&beside, 2)]),
+        finished(8, Some("ended"), vec![with(&t, 3)]),
+    ];
+    let expected = make_and_compare(&*store, operations).await;
+    assert_eq!(store.jobs("n").await.unwrap(), [record(8, "ended"), record(9, "begun")]);
+    // The location is taken: nothing of it happens.
+    let impossible = TableDef { location: "d/beside".to_owned(), ..with(&t, 4) };
+    store.apply(expected.revision, &finished(9, None, vec![impossible])).await.unwrap_err();
+    assert_eq!(state(&*store).await, expected);
+    assert_eq!(store.jobs("n").await.unwrap().len(), 2, "its record stays");
 }
 
 pub(crate) async fn the_state_after_each_operation_is_what_the_store_loads(place: impl Place) {

@@ -273,9 +273,17 @@ impl Engine {
     }
 
     async fn erase(self: &Arc<Self>, erased: &Erased, bin: &RecycleBin) -> Result<(), SqlError> {
+        let mut unreadable = None;
         for (table, id) in &erased.partitions {
+            if let Some(Err(reason)) = bin.partitions.get(&(*table, *id)).map(|it| files_of(it)) {
+                // Nobody knows which files would be left over.
+                tracing::error!(%table, partition = %id, reason, "a dropped partition stays in the recycle bin");
+                unreadable.get_or_insert(reason);
+                continue;
+            }
             self.catalog.erase_partition(*table, *id).await?;
-            let files = bin.partitions.get(&(*table, *id)).map(|it| files_of(it)).unwrap_or_default();
+            let files = bin.partitions.get(&(*table, *id)).map(|it| files_of(it)).transpose();
+            let files = files.unwrap_or_default().unwrap_or_default();
             if let Some(open) = self.table_by_id(*table) {
                 // The sweep deletes them.
                 open.let_files_go(&files);
@@ -288,7 +296,10 @@ impl Engine {
             self.catalog.erase_database(*id).await?;
         }
         self.collect_garbage_later();
-        Ok(())
+        match unreadable {
+            None => Ok(()),
+            Some(reason) => Err(refused(format!("A dropped partition stays in the recycle bin: {reason}"))),
+        }
     }
 
     fn database_of(&self, table: TableId, bin: &RecycleBin) -> Option<DbId> {
@@ -300,7 +311,7 @@ impl Engine {
     pub(crate) fn show_recycle_bin(&self) -> Grid {
         let bin = self.catalog.recycle_bin();
         let mut grid = Grid::new(&COLUMNS);
-        let mut push = |kind: &str, name: &str, ids: [String; 3], dropped_at_ms: i64, bytes: u64| {
+        let mut push = |kind: &str, name: &str, ids: [String; 3], dropped_at_ms: i64, size: String| {
             let [db, table, partition] = ids;
             grid.push(vec![
                 kind.into(),
@@ -309,23 +320,32 @@ impl Engine {
                 table.into(),
                 partition.into(),
                 date_time(dropped_at_ms).into(),
-                size_text(bytes).into(),
+                size.into(),
                 size_text(0).into(),
             ]);
         };
         for RecycledDatabase { id, name, dropped_at_ms, .. } in bin.databases.values().map(|it| &**it) {
             let bytes = bin.tables_of(*id).filter(|table| table.with_database).map(|table| table.bytes).sum();
-            push("Database", name, [id.to_string(), String::new(), String::new()], *dropped_at_ms, bytes);
+            push(
+                "Database",
+                name,
+                [id.to_string(), String::new(), String::new()],
+                *dropped_at_ms,
+                size_text(bytes),
+            );
         }
         for RecycledTable { def, dropped_at_ms, bytes, .. } in bin.tables.values().map(|it| &**it) {
             let ids = [def.db_id.to_string(), def.id.to_string(), String::new()];
-            push("Table", &def.name, ids, *dropped_at_ms, *bytes);
+            push("Table", &def.name, ids, *dropped_at_ms, size_text(*bytes));
         }
-        for RecycledPartition { table, id, name, dropped_at_ms, bytes, .. } in
-            bin.partitions.values().map(|it| &**it)
-        {
+        for partition in bin.partitions.values() {
+            let RecycledPartition { table, id, name, dropped_at_ms, bytes, .. } = &**partition;
+            let size = match files_of(partition) {
+                Ok(_) => size_text(*bytes),
+                Err(reason) => reason,
+            };
             let db = self.database_of(*table, &bin).map(|id| id.to_string()).unwrap_or_default();
-            push("Partition", name, [db, table.to_string(), id.to_string()], *dropped_at_ms, *bytes);
+            push("Partition", name, [db, table.to_string(), id.to_string()], *dropped_at_ms, size);
         }
         grid
     }
@@ -347,8 +367,18 @@ impl Erased {
     }
 }
 
+/// Keeps the files of recycled partitions from the sweep: all of the table's, if it is not known which they are.
 fn keep_files(table: &Table, bin: &RecycleBin) {
-    bin.partitions_of(table.id()).for_each(|partition| table.keep_files(&files_of(partition)));
+    for partition in bin.partitions_of(table.id()) {
+        match files_of(partition) {
+            Ok(files) => table.keep_files(&files),
+            Err(reason) => {
+                let (name, partition) = (table.def().table_ref(), &partition.name);
+                tracing::error!(table = %name, partition, reason, "no file of the table is swept: those of a dropped partition are not known");
+                table.keep_all_files();
+            }
+        }
+    }
 }
 
 fn bytes_of(table: &Table) -> u64 {

@@ -2,6 +2,7 @@
 //!
 //! Not its business: changes of the catalog alone, which partitions a statement names.
 
+pub(crate) mod records;
 pub(crate) mod schema;
 pub(crate) mod switches;
 pub(crate) mod switching;

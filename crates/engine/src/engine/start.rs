@@ -7,10 +7,11 @@
 use super::Engine;
 use crate::access::processes::Processes;
 use crate::access::{Access, Everything};
-use crate::ddl::change::schema::{self, SchemaChanges};
+use crate::background::record;
+use crate::ddl::change::records;
+use crate::ddl::change::schema::SchemaChanges;
 use crate::ddl::change::switches::Switches;
 use crate::ddl::partitions::dynamic::DynamicTables;
-use crate::ddl::partitions::{recycled, temporary};
 use crate::files::FileReading;
 use crate::jobs::broker_load::BrokerLoads;
 use crate::jobs::export::Exports;
@@ -89,9 +90,8 @@ impl Engine {
         let keys_directory = Some(options.state_dir.join("keys"));
         let store_options = StoreOptions { node: node.id(), keys_directory, ..options.store.clone() };
         let store = Arc::new(TableStore::local(options.tables.directory(), store_options)?);
-        schema::complete(&catalog, &store, &node.id()).await?;
-        temporary::complete(&catalog, &store, &node.id()).await?;
-        recycled::complete(&catalog, &store, &node.id()).await?;
+        record::check(&catalog.jobs(&node.id()).await?)?;
+        records::complete(&catalog, &store, &node.id()).await?;
         let tables = open_tables(&catalog, &store).await?;
         let wal_dirs = wal_dirs::to_open(&node, &options.state_dir, &options.ingest.wal_dirs)?;
         let (ingest, report) = Ingest::open(

@@ -29,10 +29,12 @@ mod task;
 mod tests;
 
 use crate::access::{Object, Privilege};
+use crate::background::record::Envelope;
 use crate::engine::Engine;
 use crate::load::partial_update::Updates;
 use job::Job;
-use kept::{Clauses, Definition, JobState, Reason};
+pub(crate) use kept::Definition;
+use kept::{Clauses, JobState, Reason};
 use parking_lot::RwLock;
 use properties::{Beginning, wrong};
 use std::collections::BTreeMap;
@@ -93,27 +95,21 @@ impl Engine {
     /// Reads the jobs and starts the active ones.
     ///
     /// # Errors
-    /// The catalog can't be read. A job that can't be read is left alone and logged.
+    /// The catalog or a record can't be read.
     pub(crate) async fn start_jobs(self: &Arc<Self>) -> Result<(), SqlError> {
-        for JobRecord { id, definition } in self.catalog.jobs(&self.jobs.node).await? {
-            if !Definition::is_one(&definition) {
-                // Jobs of other kinds have records of their own.
+        for record in self.catalog.jobs(&self.jobs.node).await? {
+            let (id, envelope) = (record.id, Envelope::read(&record)?);
+            if envelope.kind != Definition::KIND {
                 continue;
             }
-            match Definition::read(&definition) {
-                Ok(mut kept) => {
-                    if kept.state == JobState::Running {
-                        kept.state = JobState::NeedSchedule;
-                    }
-                    let job = Arc::new(Job::new(id, kept));
-                    job.remember(self);
-                    self.jobs.all.write().insert(id, Arc::clone(&job));
-                    self.run_job(&job).await;
-                }
-                Err(error) => {
-                    tracing::error!(job = %id, error, "a job of the catalog can't be read; it does not run");
-                }
+            let mut kept: Definition = envelope.body_of(id)?;
+            if kept.state == JobState::Running {
+                kept.state = JobState::NeedSchedule;
             }
+            let job = Arc::new(Job::new(id, kept));
+            job.remember(self);
+            self.jobs.all.write().insert(id, Arc::clone(&job));
+            self.run_job(&job).await;
         }
         Ok(())
     }
@@ -184,7 +180,6 @@ impl Engine {
         }
         let clauses = Clauses::from(create.clauses);
         let mut definition = Definition {
-            kind: Definition::KIND.to_owned(),
             format: Definition::format_of(&clauses, target.is_none()),
             name,
             db,

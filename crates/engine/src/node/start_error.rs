@@ -1,5 +1,6 @@
 //! Why a server can't start, in words that say what to do.
 
+use crate::background::record::Unreadable;
 use std::path::PathBuf;
 use tributary_catalog::CatalogError;
 use tributary_ingest::IngestError;
@@ -70,6 +71,8 @@ pub enum StartError {
     Table(#[from] TableError),
     #[error(transparent)]
     Ingest(#[from] IngestError),
+    #[error(transparent)]
+    JobRecord(#[from] Unreadable),
     #[error("metrics: {0}")]
     Metrics(#[from] prometheus::Error),
     #[error("query engine: {0}")]

@@ -1,5 +1,6 @@
 //! Changes of tables whose entry of the Delta log is in doubt, because storage does not answer: they end by themselves as soon as it does.
 
+use crate::damage::refusal;
 use crate::support::programs::python;
 use crate::support::{Client, Database, Server, ServerError, wait_until};
 use std::path::{Path, PathBuf};
@@ -275,5 +276,170 @@ fn a_replacement_is_done_also_if_the_table_of_temporary_partitions_cannot_be_dro
     for _ in 0..2 {
         assert_eq!(db.client.rows(ALL), ["2", "3", "12"]);
         restart(&mut server, &mut db);
+    }
+}
+
+/// Triggers by which the catalog refuses writes of the records of jobs.
+struct Refusing {
+    catalog: String,
+    names: Vec<String>,
+}
+
+impl Refusing {
+    /// Refuses each of these events of the table `jobs`, such as `BEFORE DELETE`, when the condition is true.
+    fn new(server: &Server, events: &[&str], condition: &str) -> Self {
+        let catalog = server.data().join("catalog.db").display().to_string();
+        let names: Vec<String> = (0..events.len()).map(|number| format!("refuses_{number}")).collect();
+        for (name, event) in names.iter().zip(events) {
+            let trigger = format!(
+                "CREATE TRIGGER {name} {event} ON jobs WHEN {condition} BEGIN SELECT RAISE(ABORT, 'refused'); END"
+            );
+            python("catalog.py", &[&catalog, &trigger]);
+        }
+        Self { catalog, names }
+    }
+
+    fn mend(self) {
+        for name in &self.names {
+            python("catalog.py", &[&self.catalog, &format!("DROP TRIGGER {name}")]);
+        }
+    }
+}
+
+/// Runs statements that the catalog can't take the end of, then changes the table, and loads into it: the next start must leave that
+/// alone.
+fn changes_after(changes: &[&str], names_after: &[&str], ids_after: &[&str]) {
+    let (mut server, mut db) = prepared();
+    let mut in_doubt = 0;
+    for change in changes {
+        let refusing = Refusing::new(&server, &["BEFORE DELETE"], "true");
+        let answer = db.client.try_bytes(change.as_bytes()).expect("the server answers");
+        refusing.mend();
+        if let Err(error) = answer {
+            assert!(error.message.contains(NOT_KNOWN), "{change}: {error}");
+            in_doubt += 1;
+            let is_made = || server.log().matches("a change that was in doubt is made").count() == in_doubt;
+            wait_until("the catalog has heard", is_made);
+        }
+    }
+    wait_until("the table can be changed", || {
+        let add = "ALTER TABLE days ADD PARTITION p9 VALUES [('2024-09-01'), ('2024-10-01'))";
+        db.client.try_bytes(add.as_bytes()).expect("the server answers").is_ok()
+    });
+    db.client.ok("INSERT INTO days (id, day) VALUES (9, '2024-09-09')");
+    for _ in 0..2 {
+        assert_eq!(db.client.rows(ALL), ids_after, "{changes:?}");
+        assert_eq!(names(&mut db.client, "SHOW PARTITIONS FROM days"), names_after, "{changes:?}");
+        restart(&mut server, &mut db);
+    }
+}
+
+#[test]
+fn a_record_of_a_replacement_undoes_no_change_after_it() {
+    changes_after(&[REPLACE], &["p_202402", "p_202403", "p_202401", "p9"], &["2", "3", "9", "11"]);
+}
+
+#[test]
+fn a_record_of_dropped_and_recovered_partitions_undoes_no_change_after_it() {
+    let drop = "ALTER TABLE days DROP PARTITION p_202402";
+    changes_after(&[drop], &["p_202401", "p_202403", "p9"], &["1", "3", "9"]);
+    let recover = "RECOVER PARTITION p_202402 FROM days";
+    changes_after(&[drop, recover], &["p_202401", "p_202403", "p_202402", "p9"], &["1", "2", "3", "9"]);
+}
+
+#[test]
+fn a_record_of_a_heavy_change_undoes_no_change_after_it() {
+    let (mut server, mut db) = prepared();
+    db.client.ok("ALTER TABLE days DROP TEMPORARY PARTITION new");
+    let refusing =
+        Refusing::new(&server, &["BEFORE INSERT", "BEFORE UPDATE"], "NEW.definition LIKE '%\"FINISHED\"%'");
+    db.client.ok("ALTER TABLE days MODIFY COLUMN v BIGINT");
+    wait_until("the catalog has refused the end", || server.log().contains("refused"));
+    refusing.mend();
+    wait_until("it is finished", || db.client.rows("SHOW ALTER TABLE COLUMN")[0].contains("FINISHED"));
+    db.client.ok("ALTER TABLE days ADD COLUMN c INT");
+    db.client.ok("INSERT INTO days (id, day, v, c) VALUES (4, '2024-01-31', 3000000000, 5)");
+    for _ in 0..2 {
+        assert_eq!(db.client.rows("SELECT v, c FROM days WHERE id = 4"), ["3000000000|5"]);
+        assert!(db.client.rows("SHOW ALTER TABLE COLUMN")[0].contains("FINISHED"));
+        restart(&mut server, &mut db);
+    }
+}
+
+#[test]
+fn a_change_whose_record_cannot_be_kept_changes_nothing() {
+    let (mut server, mut db) = prepared();
+    let refusing = Refusing::new(&server, &["BEFORE INSERT"], "true");
+    for change in
+        [REPLACE, "ALTER TABLE days DROP PARTITION p_202402", "ALTER TABLE days MODIFY COLUMN v BIGINT"]
+    {
+        let error = db.client.error(change);
+        assert!(
+            error.message.contains("refused") || error.message.contains("temp partitions"),
+            "{change}: {error}"
+        );
+    }
+    refusing.mend();
+    for _ in 0..2 {
+        assert_eq!(db.client.rows(ALL), ["1", "2", "3"]);
+        assert_eq!(names(&mut db.client, "SHOW PARTITIONS FROM days"), ["p_202401", "p_202402", "p_202403"]);
+        assert_eq!(names(&mut db.client, "SHOW TEMPORARY PARTITIONS FROM days"), ["new"]);
+        restart(&mut server, &mut db);
+    }
+    db.client.ok(REPLACE);
+    assert_eq!(db.client.rows(ALL), ["2", "3", "11"]);
+}
+
+#[test]
+fn a_job_that_this_program_does_not_know_ends_the_start_with_its_name() {
+    let (mut server, mut db) = prepared();
+    db.client.ok("ALTER TABLE days DROP TEMPORARY PARTITION new");
+    db.client.ok("ALTER TABLE days MODIFY COLUMN v BIGINT");
+    wait_until("it is finished", || db.client.rows("SHOW ALTER TABLE COLUMN")[0].contains("FINISHED"));
+    assert!(server.stop().success());
+    let catalog = server.data().join("catalog.db").display().to_string();
+    python(
+        "catalog.py",
+        &[&catalog, "UPDATE jobs SET definition = replace(definition, 'schema_change', 'from_the_future')"],
+    );
+    let refusal = refusal(&server.data());
+    assert!(refusal.contains("of the kind 'from_the_future'"), "{refusal}");
+    python(
+        "catalog.py",
+        &[&catalog, "UPDATE jobs SET definition = replace(definition, 'from_the_future', 'schema_change')"],
+    );
+    server.start_again();
+    db.client = server.connect_to(&db.name);
+    assert_eq!(db.client.rows(ALL), ["1", "2", "3"]);
+}
+
+#[test]
+fn a_change_that_can_be_neither_followed_nor_taken_back_is_completed_with_the_next_one() {
+    for restarts in [false, true] {
+        let (mut server, mut db) = prepared();
+        db.client.ok("ALTER TABLE days DROP TEMPORARY PARTITION new");
+        let catalog = server.data().join("catalog.db").display().to_string();
+        let refuses = "CREATE TRIGGER refuses BEFORE UPDATE ON tables WHEN OLD.definition LIKE '%\"later\"%' \
+                       BEGIN SELECT RAISE(ABORT, 'refused'); END";
+        python("catalog.py", &[&catalog, refuses]);
+        let broken = Broken::new(&log_of(&server, &db));
+        let error = db.client.error("ALTER TABLE days ADD COLUMN later INT DEFAULT '5'");
+        assert!(error.message.contains("refused") && error.message.contains("_delta_log"), "{error}");
+        broken.mend();
+        python("catalog.py", &[&catalog, "DROP TRIGGER refuses"]);
+        if restarts {
+            restart(&mut server, &mut db);
+        } else {
+            let error = db.client.error("ALTER TABLE days ADD COLUMN n INT");
+            assert!(error.message.contains("run the statement again"), "{error}");
+        }
+        db.client.ok("ALTER TABLE days ADD COLUMN n INT");
+        for _ in 0..2 {
+            assert_eq!(
+                db.client.rows("SELECT id, later, n FROM days ORDER BY id"),
+                ["1|5|NULL", "2|5|NULL", "3|5|NULL"]
+            );
+            restart(&mut server, &mut db);
+        }
     }
 }

@@ -359,3 +359,35 @@ fn another_reader_sees_a_partition_go_and_come_back() {
     db.client.ok("RECOVER PARTITION low FROM parts");
     sums("3", "6");
 }
+
+#[test]
+fn a_dropped_partition_that_cannot_be_read_stays_until_the_program_that_knows_it_comes() {
+    let mut server = Server::start();
+    let mut db = server.database();
+    db.client.ok(KEYS);
+    db.client.ok("INSERT INTO keyed VALUES (1, 'a', 1), (101, 'b', 1)");
+    db.client.ok("ALTER TABLE keyed DROP PARTITION low");
+    assert!(server.stop().success());
+    let catalog = server.data().join("catalog.db").display().to_string();
+    let becomes = |from: u32, to: u32| {
+        format!(
+            "UPDATE recycled_partitions SET definition = replace(definition, '\"format\":{from},\"partition', '\"format\":{to},\"partition')"
+        )
+    };
+    python("catalog.py", &[&catalog, &becomes(1, 9)]);
+    server.start_again();
+    db.client = server.connect_to(&db.name);
+    let row = db.client.table(&format!("{BIN} WHERE NAME = 'low'")).rows.remove(0);
+    assert!(row[6].as_ref().unwrap().contains("format 9"), "{row:?}");
+    let error = db.client.error("RECOVER PARTITION low FROM keyed");
+    assert!(error.message.contains("format 9"), "{error}");
+    let partition = row[4].clone().unwrap();
+    let error = db.client.error(&format!("DROP CATALOG RECYCLE BIN WHERE 'PartitionId' = {partition}"));
+    assert!(error.message.contains("format 9"), "{error}");
+    assert!(server.stop().success());
+    python("catalog.py", &[&catalog, &becomes(9, 1)]);
+    server.start_again();
+    db.client = server.connect_to(&db.name);
+    db.client.ok("RECOVER PARTITION low FROM keyed");
+    assert_eq!(db.client.rows(ALL), ["1|a|1", "101|b|1"]);
+}

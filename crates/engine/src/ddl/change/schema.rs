@@ -8,8 +8,8 @@
 //! | `show` | SHOW ALTER TABLE COLUMN |
 //!
 //! Invariant: a table has one such job at a time, and while it has, nothing else changes its definition except loads that create
-//! partitions. The change happens with one entry of the table's Delta log, which has the job's number: before it a crash makes
-//! the job restart, after it the start completes the catalog before any table is opened.
+//! partitions. The change crosses the Delta log ([`tributary_ddl`]) with the job's number: before its entry a crash makes the job
+//! restart, after it the start completes the catalog before any table is opened.
 //!
 //! Not its business: the definition that a clause describes, the conversion of files, the holding of loads.
 
@@ -18,12 +18,10 @@ mod run;
 mod show;
 mod start;
 
-pub(crate) use start::complete;
-
 use crate::background::{self, Jobs, UNFINISHED_MAX};
 use crate::ddl::tables::Changing;
 use crate::engine::Engine;
-use record::Record;
+pub(crate) use record::Record;
 use std::sync::Arc;
 use tributary_table::Table;
 use tributary_types::{ErrorCode, SqlError, TableDef, TableId};

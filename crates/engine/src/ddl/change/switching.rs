@@ -1,24 +1,20 @@
 //! Switches of a table to other partitions: retried until earlier loads have ended, and the Delta log and the catalog written
 //! until they are known to have it.
 //!
-//! Invariant: a record of the switch was persisted before, and is deleted once the outcome is known; otherwise the next start
-//! finds out. Not its business: the partitions themselves.
+//! Not its business: the partitions themselves, and the steps of a change ([`super::records`]).
 
 use crate::ddl::change::switches::{Switching, Waiting};
-use crate::ddl::tables::{Changing, table_error};
+use crate::ddl::tables::Changing;
 use crate::engine::Engine;
-use std::fmt::Display;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_ingest::{Halt, Switched};
-use tributary_table::{Table, TableError};
-use tributary_types::{ErrorCode, SourceId, SqlError, TableDef};
+use tributary_ingest::Halt;
+use tributary_table::Table;
+use tributary_types::{ErrorCode, SqlError, TableDef};
 
 /// How long a switch waits for loads that started before it.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(20);
-/// How long it is waited before the catalog is tried again.
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// A statement's remaining work after a successful switch.
 pub(crate) enum Rest {
@@ -111,64 +107,6 @@ impl Engine {
             }),
         }
     }
-
-    /// Retries the switch with the record `id` until earlier loads have ended. `None` if they have not.
-    ///
-    /// # Errors
-    /// Nothing has changed, or it is not known whether, which is logged.
-    pub(crate) async fn carry_out_switch<R: Future<Output = Result<Switched, TableError>>>(
-        &self,
-        table: &Table,
-        id: u64,
-        halt: &Arc<Halt>,
-        switch: impl Fn(Arc<Halt>) -> R,
-    ) -> Result<Option<Arc<TableDef>>, SqlError> {
-        let begun = tokio::time::Instant::now();
-        let goes_on = || begun.elapsed() < WAIT_MAX && !halt.is_asked() && !self.ingest.has_prepared(table);
-        let switched = loop {
-            match switch(Arc::clone(halt)).await {
-                Ok(Switched::NotYet) if goes_on() => self.ingest.pause().await,
-                ended => break ended,
-            }
-        };
-        self.names().changed();
-        if let Err(TableError::Unsure { reason, .. }) = &switched {
-            tracing::error!(table = %table.def().table_ref(), reason, "whether a table has other partitions is not known; the next start finds out");
-        } else if let Err(error) = self.catalog.delete_job(&self.facts.node, SourceId(id)).await {
-            tracing::warn!(%error, "the record of a change of partitions stays until the next start");
-        }
-        match switched {
-            Ok(Switched::Yes(def)) => Ok(Some(def)),
-            Ok(Switched::NotYet) => Ok(None),
-            Err(error) => Err(table_error(error)),
-        }
-    }
-
-    /// Updates the catalog, which is behind the Delta log, until it succeeds or is to be left to the next start (`false`).
-    pub(crate) async fn tell_catalog<E: Display, R: Future<Output = Result<(), E>>>(
-        &self,
-        new: &TableDef,
-        halt: &Halt,
-        tell: impl Fn() -> R,
-    ) -> bool {
-        loop {
-            match tell().await {
-                Ok(()) => {
-                    self.names().changed();
-                    return true;
-                }
-                Err(error) if halt.is_at_once() => {
-                    tracing::error!(table = new.name, %error, "the catalog lags behind a change of partitions; the next start completes it");
-                    return false;
-                }
-                Err(error) => {
-                    tracing::error!(table = new.name, %error, "the catalog can't be told of a change of partitions; it is tried again, and loads wait");
-                    halt.doubts(&error);
-                    tokio::time::sleep(PAUSE).await;
-                }
-            }
-        }
-    }
 }
 
 /// The answer to the statement behind a switch that is in doubt.
@@ -176,8 +114,20 @@ pub(crate) fn in_doubt(def: &TableDef, reason: &str) -> SqlError {
     SqlError::detail(
         ErrorCode::Unknown,
         format!(
-            "it is not known yet whether table {} has its new partitions: {reason}. It is tried again until it is known; meanwhile loads              of the table wait and other changes of it are refused. SHOW PARTITIONS shows how it ended",
+            "it is not known yet whether table {} has its new partitions: {reason}. It is tried again until it is known; meanwhile loads of the table wait and other changes of it are refused. SHOW PARTITIONS shows how it ended",
             def.table_ref()
+        ),
+    )
+}
+
+/// A change of partitions had to wait for loads for too long.
+pub(crate) fn loads_go_on(table: &Table) -> SqlError {
+    SqlError::detail(
+        ErrorCode::Unknown,
+        format!(
+            "loads of table {} have not ended for {} s: COMMIT or abort two-phase loads that wait, and try again",
+            table.def().name,
+            WAIT_MAX.as_secs()
         ),
     )
 }

@@ -1,186 +1,29 @@
-//! Partitions that are dropped and retained, and recovered.
+//! Partitions that are dropped and kept, and that are recovered.
 //!
-//! The files of a dropped partition stay where they are; the catalog has their names. Dropping and recovering are switches with a
-//! number, like that of temporary partitions: first a record of the catalog's future contents is persisted, then ONE Delta entry
-//! removes the files or adds them again, then the catalog is updated. A start that finds the entry completes the catalog before
-//! it opens a table.
+//! The files of a dropped partition stay where they are; the catalog has their names. Dropping and recovering are changes that cross
+//! the Delta log ([`super::super::change::records`]), one entry of which removes the files or adds them again.
 //!
-//! Not its business: how loads are held meanwhile ([`tributary_ingest::Recycling`]), and how long partitions are retained.
+//! Not its business: how loads are held meanwhile ([`tributary_ingest::Recycling`]), and for how long partitions are kept.
 
 use crate::ddl::bin::{refused, shown_id, still_loading};
-use crate::ddl::change::switching::Rest;
+use crate::ddl::change::switching::{Rest, loads_go_on};
 use crate::ddl::tables::Changing;
 use crate::engine::Engine;
-use crate::node::start_error::StartError;
-use futures::future::BoxFuture;
-use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use tributary_catalog::{Catalog, CatalogError, JobRecord, RecycledPartition};
-use tributary_ingest::{Halt, Recycling};
+use tributary_catalog::RecycledPartition;
+use tributary_ddl::{Change, Dropped, Effect, KeptPartition, NewPartitions, Recycled};
+use tributary_ingest::Halt;
 use tributary_sql::{Recovered, is_heavy, with_recovered};
-use tributary_table::{KeptFile, Leaving, Table, TableStore};
-use tributary_types::partition::{Partition, PartitionRows};
-use tributary_types::{
-    ErrorCode, PartitionId, Partitioning, Partitions, SchemaVersion, SourceId, SqlError, TableDef, TableId,
-    TableRef,
-};
-
-/// Distinguishes records of this kind from those of other jobs.
-const KIND: &str = "recycle_partitions";
-/// The format of [`Kept`]; a field that is added has a default and leaves it as it is.
-const FORMAT: u32 = 1;
-
-/// A dropped partition, as the catalog has it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Kept {
-    format: u32,
-    partition: Partition,
-    /// The table's, when the partition was dropped.
-    schema: SchemaVersion,
-    /// The id that the table's next partition would have had.
-    next: PartitionId,
-    files: Vec<KeptFile>,
-}
-
-impl Kept {
-    fn read(text: &str) -> Result<Self, SqlError> {
-        let unreadable = |reason: String| refused(format!("the kept partition can't be read: {reason}"));
-        let kept: Self = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
-        if kept.format > FORMAT {
-            return Err(unreadable(format!(
-                "it has format {}, and this program knows formats up to {FORMAT}",
-                kept.format
-            )));
-        }
-        Ok(kept)
-    }
-}
+use tributary_table::{KeptFile, Table};
+use tributary_types::partition::PartitionRows;
+use tributary_types::{PartitionId, Partitioning, Partitions, SqlError, TableDef, TableRef};
 
 /// The data files of a dropped partition.
-pub(crate) fn files_of(partition: &RecycledPartition) -> Vec<KeptFile> {
-    match Kept::read(&partition.definition) {
-        Ok(kept) => kept.files,
-        Err(error) => {
-            tracing::error!(
-                partition = partition.name,
-                error = error.detail_text(),
-                "the files of a dropped partition are not known"
-            );
-            Vec::new()
-        }
-    }
-}
-
-/// A change that may be cut off between the Delta log and the catalog.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Record {
-    kind: String,
-    table: TableId,
-    /// The table's partitions afterwards.
-    partitions: Partitions,
-    dropped: Vec<Dropped>,
-    recovered: Vec<PartitionId>,
-}
-
-/// A dropped partition, for the record.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Dropped {
-    at_ms: i64,
-    kept: Kept,
-}
-
-impl Record {
-    fn new(table: TableId, partitions: &Partitions) -> Self {
-        let partitions = partitions.clone();
-        Self { kind: KIND.to_owned(), table, partitions, dropped: Vec::new(), recovered: Vec::new() }
-    }
-
-    fn read(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok().filter(|record: &Self| record.kind == KIND)
-    }
-
-    fn text(&self) -> Result<String, SqlError> {
-        serde_json::to_string(self).map_err(|error| refused(error.to_string()))
-    }
-
-    /// The definition after the change.
-    fn after(&self, def: &TableDef) -> TableDef {
-        TableDef { partitioning: Partitioning::By(Arc::new(self.partitions.clone())), ..def.clone() }
-    }
-
-    /// Tells the catalog, unless it knows.
-    async fn tell(&self, catalog: &Catalog) -> Result<(), CatalogError> {
-        let Some(current) = catalog.table_by_id(self.table) else { return Ok(()) };
-        let new = self.after(&current);
-        if new == *current {
-            return Ok(());
-        }
-        let dropped = self.dropped.iter().map(|Dropped { at_ms, kept }| RecycledPartition {
-            table: self.table,
-            id: kept.partition.id,
-            name: kept.partition.name.clone(),
-            dropped_at_ms: *at_ms,
-            bytes: kept.files.iter().map(|kept| kept.file.size_bytes).sum(),
-            definition: serde_json::to_string(kept).unwrap_or_default(),
-        });
-        catalog.move_partitions(&current, new, dropped.collect(), self.recovered.clone()).await.map(drop)
-    }
-}
-
-/// Updates the catalog to the changes in the Delta logs, before any table is opened; others did not happen.
 ///
 /// # Errors
-/// A log or the catalog can't be read or written.
-pub(crate) async fn complete(catalog: &Catalog, store: &TableStore, node: &str) -> Result<(), StartError> {
-    for JobRecord { id, definition } in catalog.jobs(node).await? {
-        let Some(record) = Record::read(&definition) else { continue };
-        if let Some(current) = catalog.table_by_id(record.table)
-            && store.last_schema_change(&current).await? == Some(id.0)
-        {
-            tracing::info!(table = %current.table_ref(), "a change of partitions that was cut off is completed");
-            record.tell(catalog).await?;
-        }
-        catalog.delete_job(node, id).await?;
-    }
-    Ok(())
-}
-
-/// Keeps the record of dropped partitions, with their files.
-struct Recorder<'a> {
-    engine: &'a Engine,
-    id: SourceId,
-    dropped: Partitions,
-    next: PartitionId,
-    schema: SchemaVersion,
-    record: Mutex<Record>,
-}
-
-impl Leaving for Recorder<'_> {
-    fn record(&self, files: Vec<KeptFile>) -> BoxFuture<'_, Result<(), String>> {
-        let at_ms = self.engine.unix_ms();
-        let dropped = self.dropped.list.iter().map(|partition| {
-            let files = files.iter().filter(|kept| kept.file.partition == Some(partition.id));
-            let (schema, next) = (self.schema, self.next);
-            let files = files.cloned().collect();
-            let kept = Kept { format: FORMAT, partition: partition.clone(), schema, next, files };
-            Dropped { at_ms, kept }
-        });
-        let text = {
-            let mut record = self.record.lock();
-            record.dropped = dropped.collect();
-            record.text()
-        };
-        Box::pin(async move {
-            let definition = text.map_err(|error| error.detail_text().to_owned())?;
-            let job = JobRecord { id: self.id, definition };
-            self.engine
-                .catalog
-                .put_job(&self.engine.facts.node, &job)
-                .await
-                .map_err(|error| error.to_string())
-        })
-    }
+/// What the catalog keeps of it can't be read, for this reason.
+pub(crate) fn files_of(partition: &RecycledPartition) -> Result<Vec<KeptFile>, String> {
+    Ok(KeptPartition::read(&partition.definition)?.files)
 }
 
 impl Engine {
@@ -218,38 +61,31 @@ impl Engine {
         let mut left = Partitions::clone(before);
         left.remove(&ids);
         let left = Arc::new(left);
-        let id = self.schema_changes.next_id().await?;
-        let recorder = Recorder {
-            engine: self,
-            id,
-            dropped,
-            next: before.next_id,
-            schema: def.schema.version,
-            record: Mutex::new(Record::new(def.id, &left)),
-        };
-        let recycling = Recycling { id: id.0, partitions: &left, leaving: Some(&recorder), recovered: None };
-        match self.switch_recycling(table, recycling, &recorder.record, halt).await? {
+        let dropped = dropped.list.into_iter().map(|partition| Dropped {
+            // It and the files are known when loads are held.
+            at_ms: 0,
+            kept: KeptPartition::new(partition, def.schema.version, before.next_id, Vec::new()),
+        });
+        let new =
+            NewPartitions { dropped: dropped.collect(), ..NewPartitions::new(Partitions::clone(&left)) };
+        match self.switch_recycled(table, &left, new, None, halt).await? {
             Some(_) => Ok(()),
             None => Err(still_loading("partition", &name)),
         }
     }
 
-    async fn switch_recycling(
+    async fn switch_recycled(
         &self,
         table: &Table,
-        recycling: Recycling<'_>,
-        record: &Mutex<Record>,
+        partitions: &Arc<Partitions>,
+        new: NewPartitions,
+        recovered: Option<(PartitionId, &[KeptFile])>,
         halt: &Arc<Halt>,
     ) -> Result<Option<Arc<TableDef>>, SqlError> {
-        self.carry_out_switch(table, recycling.id, halt, |halt| async move {
-            let halt = &halt;
-            let keep = |new: Arc<TableDef>| async move {
-                let record = record.lock().clone();
-                self.tell_catalog(&new, halt, || record.tell(&self.catalog)).await
-            };
-            self.ingest.recycle_partitions(table, recycling, halt, keep).await
-        })
-        .await
+        let id = self.schema_changes.next_id().await?;
+        let change = Change { id, table: table.id(), effect: Effect::Partitions(new) };
+        let subject = Recycled { ingest: &self.ingest, table, id: id.0, partitions, recovered };
+        self.make_change(table, &subject, change, halt).await
     }
 
     /// Brings a dropped partition back.
@@ -304,7 +140,7 @@ impl Engine {
                 def.name
             )));
         };
-        let kept = Kept::read(&found.definition)?;
+        let kept = KeptPartition::read(&found.definition).map_err(refused)?;
         let new_name = recovered.new_name.as_ref().unwrap_or(&kept.partition.name);
         let (with, id) = with_recovered(&def, &kept.partition, new_name)?;
         if has_others_rows(&def, partitions, &kept) {
@@ -327,29 +163,17 @@ impl Engine {
     }
 
     async fn bring_back(&self, table: &Table, back: &ComesBack, halt: &Arc<Halt>) -> Result<(), SqlError> {
-        let id = self.schema_changes.next_id().await?;
-        let mut record = Record::new(table.id(), &back.partitions);
-        record.recovered.push(back.from);
-        let job = JobRecord { id, definition: record.text()? };
-        self.catalog.put_job(&self.facts.node, &job).await?;
-        let recycling = Recycling {
-            id: id.0,
-            partitions: &back.partitions,
-            leaving: None,
-            recovered: Some((back.id, &back.files)),
+        let new = NewPartitions {
+            recovered: vec![back.from],
+            ..NewPartitions::new(Partitions::clone(&back.partitions))
         };
-        match self.switch_recycling(table, recycling, &Mutex::new(record), halt).await? {
+        let recovered = Some((back.id, &back.files[..]));
+        match self.switch_recycled(table, &back.partitions, new, recovered, halt).await? {
             Some(_) => {
                 table.let_files_go(&back.files);
                 Ok(())
             }
-            None => Err(SqlError::detail(
-                ErrorCode::Unknown,
-                format!(
-                    "loads of table {} have not ended: COMMIT or abort two-phase loads that wait, and try again",
-                    table.def().name
-                ),
-            )),
+            None => Err(loads_go_on(table)),
         }
     }
 }
@@ -365,7 +189,7 @@ struct ComesBack {
 
 /// Whether a key could have a row in the recovered partition and one in another: the partition of all other values has taken rows
 /// of values that belonged to other partitions before or after.
-fn has_others_rows(def: &TableDef, partitions: &Partitions, kept: &Kept) -> bool {
+fn has_others_rows(def: &TableDef, partitions: &Partitions, kept: &KeptPartition) -> bool {
     if def.keys.keeps_all_rows() {
         return false;
     }
@@ -373,21 +197,5 @@ fn has_others_rows(def: &TableDef, partitions: &Partitions, kept: &Kept) -> bool
         PartitionRows::Range { .. } => false,
         PartitionRows::Values(_) => partitions.list.iter().any(|other| other.rows == PartitionRows::Others),
         PartitionRows::Others => partitions.list.iter().any(|other| other.id >= kept.next),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_dropped_partition_is_read_as_it_was_written() {
-        let golden = include_str!("recycled/golden-1.json");
-        let kept = Kept::read(golden.trim()).unwrap();
-        assert_eq!(serde_json::to_string(&kept).unwrap(), golden.trim());
-        assert_eq!(kept.files.len(), 1);
-        let newer = golden.replacen("\"format\":1", "\"format\":2", 1);
-        let error = Kept::read(&newer).unwrap_err();
-        assert!(error.detail_text().contains("format 2"), "{error}");
     }
 }

@@ -4,28 +4,22 @@
 //! partitions. Loads and queries that name temporary partitions use it; other users do not see it, nor do other readers of the
 //! table's Delta log.
 //!
-//! Invariant: rows of temporary partitions become rows of the table with one entry of its Delta log. The catalog's future
-//! contents are persisted before it ([`Record`]), and a start that finds the entry completes the catalog before it opens a table.
+//! Invariant: rows of temporary partitions become rows of the table with one entry of its Delta log
+//! ([`super::super::change::records`]).
 //!
 //! Not its business: which partitions may replace which, and how loads are held meanwhile.
 
-use crate::ddl::change::switching::{Rest, WAIT_MAX};
+use crate::ddl::change::switching::{Rest, loads_go_on};
 use crate::ddl::tables::Changing;
 use crate::engine::Engine;
-use crate::node::start_error::StartError;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use tributary_catalog::{Catalog, CatalogError, JobRecord};
+use tributary_ddl::{Beside, Change, Effect, NewPartitions, Replaced};
 use tributary_ingest::{Halt, PartitionSwitch};
 use tributary_sql::{AlterOp, PartitionItem, ReplacePartitions};
-use tributary_table::{Table, TableError, TableStore};
+use tributary_table::Table;
 use tributary_types::{
-    ErrorCode, PartitionId, PartitionNames, Partitioning, Partitions, SourceId, SqlError, TableDef, TableId,
-    TableRole,
+    ErrorCode, PartitionId, PartitionNames, Partitioning, Partitions, SqlError, TableDef, TableId, TableRole,
 };
-
-/// Distinguishes records of this kind from those of other jobs.
-const KIND: &str = "replace_partitions";
 
 /// The name of the table that has the temporary partitions of a table.
 pub(crate) fn name_beside(table: TableId) -> String {
@@ -40,24 +34,6 @@ pub(crate) fn table_of_rows(def: &TableDef) -> TableId {
     }
 }
 
-/// A replacement that may be cut off between the Delta log and the catalog.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Record {
-    kind: String,
-    table: TableId,
-    /// The table's partitions afterwards.
-    partitions: Partitions,
-    beside: TableId,
-    /// The partitions that the table beside loses.
-    moved: Vec<PartitionId>,
-}
-
-impl Record {
-    fn read(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok().filter(|record: &Self| record.kind == KIND)
-    }
-}
-
 /// The definition without these partitions.
 fn without(def: &TableDef, ids: &[PartitionId]) -> TableDef {
     let Some(partitions) = def.partitioning.partitions() else { return def.clone() };
@@ -68,34 +44,6 @@ fn without(def: &TableDef, ids: &[PartitionId]) -> TableDef {
 
 fn has_partitions(def: &TableDef) -> bool {
     def.partitioning.partitions().is_some_and(|partitions| !partitions.list.is_empty())
-}
-
-/// Updates the catalog to the replacements in the Delta logs, before any table is opened; others did not happen.
-///
-/// # Errors
-/// A log or the catalog can't be read or written.
-pub(crate) async fn complete(catalog: &Catalog, store: &TableStore, node: &str) -> Result<(), StartError> {
-    for JobRecord { id, definition } in catalog.jobs(node).await? {
-        let Some(record) = Record::read(&definition) else { continue };
-        if let Some(current) = catalog.table_by_id(record.table)
-            && store.last_schema_change(&current).await? == Some(id.0)
-        {
-            let partitioning = Partitioning::By(Arc::new(record.partitions));
-            let new = TableDef { partitioning, ..TableDef::clone(&current) };
-            if new != *current {
-                tracing::info!(table = %new.table_ref(), "a replacement of partitions that was cut off is completed");
-                catalog.replace_table_def(&current, new).await?;
-            }
-            if let Some(beside) = catalog.table_by_id(record.beside) {
-                let left = without(&beside, &record.moved);
-                if left != *beside {
-                    catalog.replace_table_def(&beside, left).await?;
-                }
-            }
-        }
-        catalog.delete_job(node, id).await?;
-    }
-    Ok(())
 }
 
 impl Engine {
@@ -250,21 +198,26 @@ impl Engine {
         let replacement = tributary_sql::replacement(&def, of_beside.as_deref(), replace)?;
         let Some(beside) = found else { return Err(refused("the table has no temporary partitions")) };
         self.same_columns(table, &beside).await?;
-        let SourceId(id) = self.schema_changes.next_id().await?;
-        let record = Record {
-            kind: KIND.to_owned(),
-            table: def.id,
-            partitions: replacement.partitions.clone(),
-            beside: beside.id(),
-            moved: replacement.moved.iter().map(|(id, _)| *id).collect(),
+        let id = self.schema_changes.next_id().await?;
+        let moved = replacement.moved.iter().map(|(id, _)| *id).collect();
+        let effect = Effect::Partitions(NewPartitions {
+            beside: Some(Beside { table: beside.id(), moved }),
+            ..NewPartitions::new(replacement.partitions.clone())
+        });
+        let change = Change { id, table: def.id, effect };
+        let switch = PartitionSwitch {
+            id: id.0,
+            partitions: Arc::new(replacement.partitions),
+            moved: replacement.moved,
         };
-        let definition = serde_json::to_string(&record).map_err(|error| refused(error.to_string()))?;
-        self.catalog.put_job(&self.facts.node, &JobRecord { id: SourceId(id), definition }).await?;
-        let switch =
-            PartitionSwitch { id, partitions: Arc::new(replacement.partitions), moved: replacement.moved };
         let switched = Arc::clone(table);
         let work = |engine: Arc<Self>, halt: Arc<Halt>| async move {
-            engine.carry_out(&switched, &beside, &switch, &halt).await
+            let (ingest, table) = (&*engine.ingest, &*switched);
+            let subject = Replaced { ingest, table, beside: &beside, switch: &switch };
+            match engine.make_change(table, &subject, change, &halt).await? {
+                Some(_) => Ok(()),
+                None => Err(loads_go_on(table)),
+            }
         };
         self.run_switch(turn, table, work, Rest::DropBeside(def)).await
     }
@@ -282,59 +235,6 @@ impl Engine {
         if let Err(error) = self.drop_beside(turn, def).await {
             let (table, error) = (def.table_ref(), error.detail_text());
             tracing::warn!(%table, error, "the table of temporary partitions, which has none, stays");
-        }
-    }
-
-    async fn carry_out(
-        &self,
-        table: &Arc<Table>,
-        beside: &Arc<Table>,
-        switch: &PartitionSwitch,
-        halt: &Arc<Halt>,
-    ) -> Result<(), SqlError> {
-        let moved: Vec<PartitionId> = switch.moved.iter().map(|(id, _)| *id).collect();
-        let moved = &moved;
-        let switched = self.carry_out_switch(table, switch.id, halt, |halt| async move {
-            let (old, halt) = (table.def(), &halt);
-            let keep = |new: Arc<TableDef>| async move {
-                let (old, new) = (&*old, &*new);
-                let tell = || self.catalog_of_replacement(old, new, beside, moved);
-                self.tell_catalog(new, halt, tell).await
-            };
-            self.ingest.replace_partitions(table, beside, switch, halt, keep).await
-        });
-        if switched.await?.is_some() {
-            return Ok(());
-        }
-        Err(refused(format!(
-            "loads of table {} have not ended for {} s: COMMIT or abort two-phase loads that wait, and try again",
-            table.def().name,
-            WAIT_MAX.as_secs()
-        )))
-    }
-
-    /// Updates the catalog for both tables, and removes the partitions that have moved from the table beside, before a load finds
-    /// them there.
-    async fn catalog_of_replacement(
-        &self,
-        old: &TableDef,
-        new: &TableDef,
-        beside: &Table,
-        moved: &[PartitionId],
-    ) -> Result<(), String> {
-        let untold = |error: CatalogError| error.to_string();
-        if self.catalog.table_by_id(new.id).is_some_and(|kept| *kept == *old) {
-            self.catalog.replace_table_def(old, new.clone()).await.map_err(untold)?;
-        }
-        let def = beside.def();
-        let left = without(&def, moved);
-        if self.catalog.table_by_id(def.id).is_some_and(|kept| *kept == *def) {
-            self.catalog.replace_table_def(&def, left.clone()).await.map_err(untold)?;
-        }
-        match beside.alter(Arc::new(left)).await {
-            // It is dropped with its table.
-            Ok(()) | Err(TableError::Closed { .. }) => Ok(()),
-            Err(error) => Err(error.to_string()),
         }
     }
 

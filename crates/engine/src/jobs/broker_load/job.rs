@@ -41,7 +41,6 @@ impl State {
 /// A job's record in the catalog.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
-    kind: String,
     pub db: String,
     pub label: String,
     pub user: String,
@@ -96,7 +95,6 @@ impl Record {
             found.map_or(default, |(_, text)| text).to_owned()
         };
         Self {
-            kind: <Self as background::Record>::KIND.to_owned(),
             db: db.to_owned(),
             label: label.as_str().to_owned(),
             user: principal.user().to_owned(),
@@ -151,10 +149,6 @@ impl background::Record for Record {
     const KIND: &'static str = "broker_load";
 
     type Progress = Progress;
-
-    fn kind(&self) -> &str {
-        &self.kind
-    }
 
     fn db(&self) -> &str {
         &self.db

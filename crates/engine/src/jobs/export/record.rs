@@ -41,7 +41,6 @@ pub(crate) struct Files {
 /// A job's record in the catalog. Times are milliseconds since 1970.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
-    kind: String,
     pub db: String,
     pub table: String,
     pub label: String,
@@ -92,7 +91,6 @@ impl Record {
         plan: &Plan,
     ) -> Self {
         Self {
-            kind: <Self as background::Record>::KIND.to_owned(),
             db: table.db.clone(),
             table: table.table.clone(),
             label,
@@ -141,10 +139,6 @@ impl background::Record for Record {
     const KIND: &'static str = "export";
 
     type Progress = Progress;
-
-    fn kind(&self) -> &str {
-        &self.kind
-    }
 
     fn db(&self) -> &str {
         &self.db

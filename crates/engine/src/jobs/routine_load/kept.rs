@@ -3,6 +3,7 @@
 //! Both are JSON that may gain fields with defaults; the number of the format is raised by anything that an older server must not
 //! pass over.
 
+use crate::background::record::Envelope;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tributary_decode::Counts;
@@ -174,8 +175,7 @@ impl From<RoutineLoadClauses> for Clauses {
 /// A job's record in the catalog. Times are milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Definition {
-    /// Distinguishes it from jobs of other kinds, which the catalog stores beside it.
-    pub kind: String,
+    /// The format of the record that it is in.
     pub format: u32,
     pub name: String,
     pub db: String,
@@ -236,30 +236,12 @@ impl Definition {
         self.generation += 1;
     }
 
-    /// Whether a job's record is of this kind.
-    pub fn is_one(text: &str) -> bool {
-        #[derive(Deserialize)]
-        struct Head {
-            kind: String,
-        }
-        serde_json::from_str::<Head>(text).is_ok_and(|head| head.kind == Self::KIND)
-    }
-
     pub fn written(&self) -> String {
-        serde_json::to_string(self).expect("a definition is a plain struct of texts and numbers")
+        Envelope::written(Self::KIND, self.format, self)
     }
 
-    /// Reads what [`Definition::written`] wrote, here or in an older server.
-    pub fn read(text: &str) -> Result<Self, String> {
-        let read: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        if read.format > FORMAT {
-            let format = read.format;
-            return Err(format!(
-                "it is of format {format}, and this server reads up to {FORMAT}: use a newer one"
-            ));
-        }
-        Ok(read)
-    }
+    /// The newest format that is read.
+    pub const FORMAT: u32 = FORMAT;
 }
 
 /// A job's statistics since its creation.
@@ -344,10 +326,12 @@ pub(crate) fn statistics(definition: &Definition, position: Option<&Position>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::background::record::Unreadable;
+    use tributary_catalog::JobRecord;
+    use tributary_types::SourceId;
 
     fn definition() -> Definition {
         Definition {
-            kind: Definition::KIND.to_owned(),
             format: FORMAT_OF_PLAIN,
             name: "j".to_owned(),
             db: "d".to_owned(),
@@ -374,12 +358,17 @@ mod tests {
         }
     }
 
+    fn read(text: &str) -> Result<Definition, Unreadable> {
+        let id = SourceId(7);
+        Envelope::read(&JobRecord { id, definition: text.to_owned() })?.body_of(id)
+    }
+
+    /// Those of definitions are what older servers wrote, without an envelope.
     #[test]
     fn definitions_and_positions_are_written_and_read_as_the_golden_files_say() {
         let golden = include_str!("golden/definition-1.json").trim();
-        assert_eq!(definition().written(), golden);
-        assert_eq!(Definition::read(golden).unwrap(), definition());
-        assert!(Definition::is_one(golden) && !Definition::is_one("{\"kind\":\"broker_load\"}"));
+        assert_eq!(read(golden).unwrap(), definition());
+        assert_eq!(read(&definition().written()).unwrap(), definition());
         let clauses = Clauses {
             partitions: vec!["p1".to_owned()],
             delete_on: Some("op = 'd'".to_owned()),
@@ -388,10 +377,10 @@ mod tests {
         };
         let merging = Definition { format: clauses.format(), clauses, ..definition() };
         let golden_of_merging = include_str!("golden/definition-2.json").trim();
-        assert_eq!(merging.written(), golden_of_merging);
-        assert_eq!(Definition::read(golden_of_merging).unwrap(), merging);
+        assert_eq!(read(&merging.written()).unwrap(), merging);
+        assert_eq!(read(golden_of_merging).unwrap(), merging);
         let newer = golden.replace("\"format\":1", "\"format\":4");
-        assert!(Definition::read(&newer).unwrap_err().contains("format 4"));
+        assert!(read(&newer).unwrap_err().reason.contains("format 4"));
         let ahead = vec![Ahead { tables: vec![TableId(7), TableId(9)], offsets: [(0, 19)].into() }];
         let clauses = Clauses::default();
         let of_many = Definition {
@@ -403,8 +392,8 @@ mod tests {
             ..definition()
         };
         let golden_of_many = include_str!("golden/definition-3.json").trim();
-        assert_eq!(of_many.written(), golden_of_many);
-        assert_eq!(Definition::read(golden_of_many).unwrap(), of_many);
+        assert_eq!(read(&of_many.written()).unwrap(), of_many);
+        assert_eq!(read(golden_of_many).unwrap(), of_many);
         let position = Position {
             generation: 3,
             offsets: [(0, 20), (2, 5)].into(),

@@ -36,9 +36,8 @@ impl State {
 /// A job's record in the catalog. Times are milliseconds since 1970.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
-    kind: String,
     /// The definition at the time of the statement. The table gets its columns, keys, indexes, properties and comment.
-    pub(super) target: TableDef,
+    pub target: TableDef,
     pub(super) state: State,
     pub(super) created_ms: i64,
     /// Transactions before this one are waited for.
@@ -65,7 +64,6 @@ pub(crate) struct Progress {
 impl Record {
     pub fn new(target: TableDef, now_ms: i64) -> Self {
         Self {
-            kind: <Self as background::Record>::KIND.to_owned(),
             target,
             state: State::Pending,
             created_ms: now_ms,
@@ -100,10 +98,6 @@ impl background::Record for Record {
     const KIND: &'static str = "schema_change";
 
     type Progress = Progress;
-
-    fn kind(&self) -> &str {
-        &self.kind
-    }
 
     fn db(&self) -> &str {
         &self.target.db

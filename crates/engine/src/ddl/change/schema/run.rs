@@ -1,18 +1,17 @@
 //! A job from PENDING to its end.
 
 use super::Job;
-use super::record::State;
+use super::record::{Record, State};
 use crate::access::interrupt::Interrupt;
+use crate::ddl::change::records::ChangingJobs;
 use crate::engine::Engine;
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_catalog::CatalogError;
+use tributary_ddl::{Change, Columns, Effect, Failed};
 use tributary_ingest::{Halt, Switched};
 use tributary_table::{Table, TableError};
-use tributary_types::{ErrorCode, SqlError, TableDef};
-
-/// How long it is waited before a catalog that can't be written is tried again.
-const CATALOG_PAUSE: Duration = Duration::from_millis(200);
+use tributary_types::{ErrorCode, SourceId, SqlError, TableDef};
 
 impl Engine {
     /// Runs a job to its end, or until the server stops.
@@ -37,9 +36,9 @@ impl Engine {
         };
         let now = self.unix_ms();
         match ended {
-            Ok(()) => {
+            Ok(record) => {
                 tracing::info!(job = job.id, "a schema change is finished");
-                self.schema_changes.end(&job, |record| record.finish(now)).await;
+                job.end(record);
             }
             Err(_) if job.is_paused() => job.announce(),
             Err(error) => {
@@ -50,7 +49,8 @@ impl Engine {
         }
     }
 
-    async fn change_schema(&self, job: &Job, halt: &Arc<Halt>) -> Result<(), SqlError> {
+    /// Returns the record of the finished job, which the catalog has.
+    async fn change_schema(&self, job: &Job, halt: &Arc<Halt>) -> Result<Record, SqlError> {
         let record = job.record();
         let turn = self.schema_changes.turn_unless(|| halt.is_asked()).await;
         let _turn = turn.ok_or_else(cancelled)?;
@@ -64,14 +64,18 @@ impl Engine {
         self.ingest.wait_for_prepared(&table, halt).await.map_err(failed)?;
         self.schema_changes.change(job, |record| record.state = State::Running).await?;
         let target = Arc::new(record.target);
+        let id = SourceId(job.id);
+        let jobs = Mutex::new([(id, job.record())].into());
         let begun = self.ingest.begin_schema_change(&table, job.id, target).await;
         let mut change = begun.map_err(failed)?;
         let files = table.files_to_convert(&change);
         *job.progress.files.lock() = Some((Arc::clone(&change.converted), files));
         loop {
-            let switched = self.convert_and_switch(&table, &mut change, halt).await;
+            let switched = self.convert_and_switch(&table, &mut change, halt, &jobs).await;
             match switched {
-                Ok(Switched::Yes(_)) => return Ok(()),
+                Ok(Switched::Yes(_)) => {
+                    return Ok(jobs.into_inner().remove(&id).unwrap_or_else(|| job.record()));
+                }
                 Ok(Switched::NotYet) => self.ingest.pause().await,
                 Err(error @ TableError::Unsure { .. }) => return Err(failed(error)),
                 Err(error) => {
@@ -87,6 +91,7 @@ impl Engine {
         table: &Arc<Table>,
         change: &mut tributary_table::SchemaChange,
         halt: &Arc<Halt>,
+        jobs: &ChangingJobs,
     ) -> Result<Switched, TableError> {
         self.ingest.convert(table, change, halt).await?;
         let stopped = || TableError::Stopped { table: table.def().name.clone() };
@@ -96,41 +101,26 @@ impl Engine {
             () = is_asked(halt) => return Err(stopped()),
         };
         let registered = self.switches.begin(table.id(), Arc::clone(halt));
-        let old = table.def();
-        let keep = |new: Arc<TableDef>| async move {
-            let is_kept = self.keep_schema(&old, &new, halt).await;
-            self.definitions_changed();
-            is_kept
-        };
-        let switch = self.ingest.switch_schema(table, change, halt, keep);
+        let effect = Effect::Columns(Arc::new(change.result(&table.def())));
+        let job = Change { id: SourceId(change.id()), table: table.id(), effect };
+        let subject = Columns { ingest: &self.ingest, table, change: tokio::sync::Mutex::new(change) };
+        let records = self.records(jobs);
+        let switch = tributary_ddl::run(&records, &subject, job, halt, &|| false);
         tokio::pin!(switch);
-        tokio::select! {
+        let switched = tokio::select! {
             biased;
-            ended = &mut switch => return ended,
+            ended = &mut switch => ended,
             // Other tables can be changed meanwhile.
-            _ = registered.switching.in_doubt() => drop(turn),
-        }
-        switch.await
-    }
-
-    /// Tells the catalog, which the Delta log is ahead of, until it has heard.
-    async fn keep_schema(&self, old: &TableDef, new: &TableDef, halt: &Halt) -> bool {
-        loop {
-            match self.catalog.replace_table_def(old, new.clone()).await {
-                Ok(_) => return true,
-                // It is dropped with its table.
-                Err(CatalogError::UnknownTable { .. }) => return true,
-                Err(error) if halt.is_at_once() => {
-                    tracing::error!(%error, "the catalog lags behind a schema change; the next start completes it");
-                    return false;
-                }
-                Err(error) => {
-                    tracing::error!(table = new.name, %error, "the catalog can't be told of a schema change; it is tried again, and loads wait");
-                    halt.doubts(&error);
-                    tokio::time::sleep(CATALOG_PAUSE).await;
-                }
+            _ = registered.switching.in_doubt() => {
+                drop(turn);
+                switch.await
             }
-        }
+        };
+        self.definitions_changed();
+        switched.map_err(|error| match error {
+            Failed::Table(error) => error,
+            Failed::NotRecorded(reason) => TableError::Unsure { table: table.def().name.clone(), reason },
+        })
     }
 }
 

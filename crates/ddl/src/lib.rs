@@ -1,0 +1,28 @@
+//! Changes of tables that cross the Delta log and the catalog: heavy schema changes, and REPLACE, DROP and RECOVER of partitions.
+//!
+//! Each is one [`Change`] and takes the same steps ([`run`]):
+//!
+//! 1. the catalog keeps a record of what it will say ([`Records::keep`]);
+//! 2. ONE entry of the Delta log, which has the number of the change, makes it, while loads are held ([`Subject::switch`]);
+//! 3. the catalog gets the new definitions and loses the record, in one step ([`Records::finish`]); then loads go on.
+//!
+//! A start reads the records before it opens a table ([`complete`]): the log has the last change of the table, so a record with
+//! its number is completed, and any other came to nothing.
+//!
+//! Invariant: the catalog never has a change and its unfinished record at a time, and a load never meets a table of which log and
+//! catalog say different things. Not this crate's business: which changes are legal, who may make them, and in what order
+//! statements come. It opens no file and knows no SQL; the simulation runs the same code as the server.
+
+mod change;
+mod complete;
+mod kept;
+mod run;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+pub use change::{Beside, Change, Dropped, Effect, KIND, NewPartitions, written};
+pub use complete::{Incomplete, Logs, complete};
+pub use kept::KeptPartition;
+pub use run::{Failed, Finished, Records, Step, Subject, run};
+pub use tables::{Columns, Recycled, Replaced};

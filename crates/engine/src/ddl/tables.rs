@@ -3,6 +3,7 @@
 
 use crate::ddl::change::switching::Rest;
 use crate::engine::Engine;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tributary_catalog::CatalogError;
 use tributary_sql::{AlterOp, CreateTable};
@@ -12,13 +13,32 @@ use tributary_types::{ErrorCode, Partitions, PasswordHash, SqlError, TableDef, T
 /// The right to change databases and tables, which one statement at a time has, from its check to its
 /// end. Waiting for it may be interrupted; the change itself may not.
 pub(crate) struct Changing<'a> {
+    engine: &'a Engine,
     _turn: tokio::sync::MutexGuard<'a, ()>,
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        debug_assert!(
+            std::thread::panicking() || self.engine.has_names_of_catalog(),
+            "whoever has the turn leaves the same tables in the names and in the catalog"
+        );
+    }
 }
 
 impl Engine {
     /// Waits for the statements that change something now.
     pub(crate) async fn changing(&self) -> Changing<'_> {
-        Changing { _turn: self.changing.lock().await }
+        Changing { _turn: self.changing.lock().await, engine: self }
+    }
+
+    /// Whether the names are those of the catalog's tables.
+    fn has_names_of_catalog(&self) -> bool {
+        let of_def = |def: &TableDef| (def.id, def.db.clone(), def.name.clone());
+        let kept = self.catalog.all_tables();
+        let kept: BTreeSet<_> = kept.iter().map(|def| of_def(def)).collect();
+        let shown = self.names().all_tables();
+        shown.iter().map(|table| table.with_def(of_def)).collect::<BTreeSet<_>>() == kept
     }
 
     pub(crate) async fn create_database(
@@ -301,8 +321,43 @@ impl Engine {
         self.change_table(table, new).await
     }
 
+    /// Takes a change back that the catalog has and the table's rows can't follow; returns the answer to the statement.
+    async fn take_back(&self, old: &Arc<TableDef>, new: &Arc<TableDef>, error: SqlError) -> SqlError {
+        let Err(back) = self.catalog.replace_table_def(new, TableDef::clone(old)).await else { return error };
+        let (table, error, back) = (new.table_ref(), error.detail_text().to_owned(), back.to_string());
+        tracing::error!(%table, error, back, "the catalog is ahead of a table, which follows with its next change or the next start");
+        let text = format!(
+            "the catalog has the change, but table {table} could not follow ({error}), and taking the change back has failed ({back}). The \
+             next change of the table or the next start completes it"
+        );
+        SqlError::detail(ErrorCode::Unknown, text)
+    }
+
+    /// Gives a table the definition that the catalog has, if a change before could not be taken back.
+    ///
+    /// # Errors
+    /// It was necessary: the statement was checked against another definition.
+    async fn follow_catalog(&self, table: &Table) -> Result<(), SqlError> {
+        let Some(kept) = self.catalog.table_by_id(table.id()) else { return Ok(()) };
+        let old = table.def();
+        if *kept == *old {
+            return Ok(());
+        }
+        let name = kept.table_ref();
+        table.alter(Arc::clone(&kept)).await.map_err(table_error)?;
+        tracing::info!(table = %name, "a table has followed the catalog");
+        if kept.name != old.name
+            && let Some(renamed) = self.names().remove_table(&old.db, &old.name)
+        {
+            self.names().add_table(renamed);
+        }
+        self.names().changed();
+        Err(CatalogError::TableChanged { db: name.db, table: name.table }.into())
+    }
+
     /// Gives the table another definition.
     pub(crate) async fn change_table(&self, table: Arc<Table>, new: TableDef) -> Result<(), SqlError> {
+        self.follow_catalog(&table).await?;
         let old = table.def();
         if new == *old {
             return Ok(());
@@ -318,12 +373,13 @@ impl Engine {
         }
         let new = self.catalog.replace_table_def(&old, new).await?;
         if let Err(error) = table.alter(Arc::clone(&new)).await {
-            // Rows can't follow the change: the catalog is reverted to the state of the table.
-            self.catalog.replace_table_def(&new, (*old).clone()).await?;
-            return Err(table_error(error));
+            return Err(self.take_back(&old, &new, table_error(error)).await);
         }
-        if let Some(dropped) = dropped {
-            self.ingest.cut(&table, dropped).await?;
+        if let Some(dropped) = dropped
+            && let Err(error) = self.ingest.cut(&table, dropped).await
+        {
+            // The rows are gone already, and a partition of such rows is not added before a cut of it is in the log.
+            tracing::warn!(table = %new.table_ref(), %error, "rows of dropped partitions stay in the write-ahead log for now");
         }
         if new.name != old.name {
             self.names().remove_table(&old.db, &old.name);

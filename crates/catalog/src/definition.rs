@@ -41,7 +41,7 @@ pub(crate) fn view(text: &str) -> serde_json::Result<ViewDef> {
     read(text)
 }
 
-/// Reads a table of this or any earlier format. One that was written before tables had roles says its role by its name.
+/// Reads a table of this or any earlier format. In one that was written before tables had roles, the name implies the role.
 pub(crate) fn table(text: &str) -> serde_json::Result<TableDef> {
     let mut def: TableDef = read(text)?;
     if def.role.is_own() {

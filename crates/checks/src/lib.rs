@@ -7,7 +7,7 @@
 //! | `packages` | licences and duplicate versions are allowed by `deny.toml` |
 //! | `links` | links between the documents lead to files that exist |
 //! | `english` | comments and documents avoid the phrases that CONTRIBUTING.md advises against |
-//! | `spawns` | panics of background work are seen by somebody |
+//! | `spawns` | panics of background work are noticed |
 //!
 //! The tables and lists in those documents are the rules; a test fails as well when an entry there is no
 //! longer needed, so that they stay true. The tests need no network.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const WATCHED: [&str; 2] = ["engine", "ingest"];
 /// The files that give others a way to start tasks.
 const STARTERS: [&str; 2] = ["watched.rs", "tasks.rs"];
-/// How a comment begins that says why a task need not be watched.
+/// The prefix of a comment that explains why a task need not be watched.
 const REASON: &str = "// Unwatched: ";
 
 fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
@@ -24,7 +24,7 @@ fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Lines outside of tests that start a task which nobody watches and say nothing of it.
+/// Lines outside of tests that start an unwatched task without an explanation.
 fn unwatched(source: &str) -> Vec<&str> {
     let code = source.split_once("#[cfg(test)]\nmod tests {").map_or(source, |(code, _)| code);
     let mut found = Vec::new();

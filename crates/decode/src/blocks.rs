@@ -1,6 +1,6 @@
-//! Blocks: their bytes, how they are built, and the Arrow batches that are made of them and into them.
+//! Blocks: their bytes, their builders, and their conversion to and from Arrow batches.
 //!
-//! What may not be here: where rows come from, conversions of values, formats of bodies.
+//! Not here: the origin of rows, conversions of values, formats of bodies.
 
 pub(crate) mod batch_block;
 pub(crate) mod block;

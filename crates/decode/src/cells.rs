@@ -1,6 +1,6 @@
-//! One value at a time: what a load has of it, its conversion to a column's type, and the words for what is wrong with it.
+//! Single values: a load's cells, their conversion to a column's type, and the texts of their faults.
 //!
-//! What may not be here: rows, columns of a table, formats of bodies.
+//! Not here: rows, columns of a table, formats of bodies.
 
 pub(crate) mod array_cells;
 pub(crate) mod cell;

@@ -1,6 +1,6 @@
-//! Values that rows get after they were decoded: those of generated columns, and those that the server gives.
+//! Values that rows get after decoding: generated columns and AUTO_INCREMENT.
 //!
-//! What may not be here: expressions, counters, formats of bodies.
+//! Not here: expressions, counters, formats of bodies.
 
 pub(crate) mod computed;
 pub(crate) mod unfilled;

@@ -1,6 +1,6 @@
 //! Values of an earlier schema as values of a later one.
 //!
-//! What may not be here: bodies of loads, and which schema may follow which.
+//! Not here: bodies of loads, and the rules for schema changes.
 
 pub(crate) mod adapt;
 pub(crate) mod recast;

@@ -1,7 +1,7 @@
 //! The formats of bodies and statements: VALUES, binary parameters, CSV, JSON, Parquet, ORC and Arrow.
 //!
-//! Each reads its input once and puts cells or arrays into rows. What may not be here: what a row or a value that does not fit
-//! means; formats know each other only through [`format`].
+//! Each reads its input once and adds cells or arrays to rows. Not here: the treatment of rows and values that do not fit;
+//! formats may use each other only through [`format`].
 
 pub(crate) mod body;
 pub(crate) mod columnar;

@@ -1,6 +1,7 @@
-//! Rows of a load: which column a field is, what fills the others, and how rows and whole arrays become blocks.
+//! Rows of a load: the mapping of fields to columns, the values of missing fields, and the conversion of rows and whole arrays to
+//! blocks.
 //!
-//! What may not be here: formats of bodies, and where their bytes come from.
+//! Not here: formats of bodies, and the origin of their bytes.
 
 pub(crate) mod any;
 pub(crate) mod literal;

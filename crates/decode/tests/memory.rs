@@ -1,7 +1,7 @@
 //! Small bodies that claim much memory: each is refused with a text, or loaded, within a limit.
 //!
-//! The allocator of this test ends the process above its limit. So does a machine without memory: neither is a panic that
-//! somebody could catch.
+//! The allocator of this test ends the process above its limit. So does a machine without memory: neither is a panic that can be
+//! caught.
 
 use arrow::array::{
     ArrayRef, BinaryViewBuilder, DictionaryArray, Int32Array, LargeStringArray, RecordBatch, StringArray,
@@ -26,9 +26,9 @@ use tributary_types::{ColumnDef, DataType, SchemaVersion, SqlError, TableDef, Ta
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
 const MIB: usize = 1024 * 1024;
-/// What the host of these tests grants a decoder.
+/// The memory that the host of these tests grants a decoder.
 const GRANTED: usize = 64 * MIB;
-/// What a body may take: what is granted, and what becomes of the rows of a piece.
+/// The memory of a body: the granted part, and the conversion of a piece's rows.
 const BUDGET: usize = 2 * GRANTED;
 
 /// Keeps the other tests of this process from allocating, until it is dropped.
@@ -90,7 +90,7 @@ fn host() -> Arc<dyn LoadHost> {
     Arc::new(Host)
 }
 
-/// Loads a body, one block at a time. How many blocks there were, and the bytes of the largest.
+/// Loads a body, one block at a time. Returns the number of blocks, and the bytes of the largest.
 fn load(
     table: &Arc<TableDef>,
     format: ColumnarFormat,
@@ -119,7 +119,7 @@ fn load(
     Ok((decoder.counts(), blocks, largest))
 }
 
-/// Reads a file as a query does, a batch at a time. The rows, and the bytes of the largest batch.
+/// Reads a file as a query does, a batch at a time. Returns the rows, and the bytes of the largest batch.
 fn read(format: ColumnarFormat, body: &[u8]) -> Result<(usize, usize), SqlError> {
     let mut fields = BodyFormat::Columnar(format).fields(FieldNames::OfBody, &[], &host())?;
     let (mut rows, mut largest) = (0, 0);
@@ -144,7 +144,7 @@ fn read(format: ColumnarFormat, body: &[u8]) -> Result<(usize, usize), SqlError>
     Ok((rows, largest))
 }
 
-/// What is said of a body, loaded and read.
+/// The refusals of a body, loaded and read.
 fn refusals(alone: &Alone, format: ColumnarFormat, body: &[u8]) -> [String; 2] {
     let text = |error: SqlError| error.detail_text().to_owned();
     let loaded = alone.limited(BUDGET, || load(&strings(), format, body)).expect_err("it is too large");
@@ -173,7 +173,7 @@ fn zstd() -> WriterPropertiesBuilder {
     WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()))
 }
 
-/// A Parquet file of nothing but a footer.
+/// A Parquet file with only a footer.
 fn of_footer(footer: &[u8]) -> Vec<u8> {
     [b"PAR1", footer, &(footer.len() as u32).to_le_bytes()[..], b"PAR1"].concat()
 }
@@ -274,7 +274,7 @@ fn pages_of_all_columns_count_together() {
         let format = ColumnarFormat::Parquet;
         let read = alone.limited(BUDGET, || read(format, &body)).expect_err("it is too large");
         assert!(read.detail_text().contains("loads hold all the memory"), "{read}");
-        // Only what the table has is read.
+        // Only the table's columns are read.
         let (counts, ..) = alone.limited(BUDGET, || load(&strings(), format, &body)).unwrap();
         assert_eq!((counts.total, counts.filtered), (1, 1));
     }
@@ -287,7 +287,7 @@ fn a_page_that_unpacks_to_more_than_its_head_says_stops_there() {
     let gzip = Compression::GZIP(parquet::basic::GzipLevel::default());
     let properties = WriterProperties::builder().set_compression(gzip).set_dictionary_enabled(false);
     let mut body = parquet(&batch(vec![zeros]), properties);
-    // The page's head is behind the mark: its kind, and its size of 4 MiB and some bytes.
+    // The page's header is after the mark: its kind, and its size of 4 MiB and some bytes.
     assert_eq!((&body[..4], body[4], body[6]), (&b"PAR1"[..], 0x15, 0x15));
     assert!(body[7..10].iter().all(|byte| byte & 0x80 != 0) && body[10] & 0x80 == 0);
     body[7..11].copy_from_slice(&[0xd0, 0x8f, 0x80, 0x00]);

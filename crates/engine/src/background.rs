@@ -1,7 +1,7 @@
 //! Jobs that a statement starts, that continue without its client and end by themselves: loads of files, exports.
 //!
-//! Invariant: the catalog has a job before its client is answered, and how it ended before anybody is shown that, so what a crash cut off
-//! is found by the next start. A job that panics ends; one that may be what ends the server is not begun for ever.
+//! Invariant: the catalog has a job before its client is answered, and its outcome before it is shown, so the next start finds
+//! jobs that a crash interrupted. A job that panics ends; one that may crash the server is not restarted for ever.
 //!
 //! Not its business: the work of a job, and the jobs of `ROUTINE LOAD`, which never end by themselves.
 
@@ -30,15 +30,15 @@ const RUNNING_MAX: usize = 2;
 /// Jobs of a kind that wait or run; more are refused.
 pub(crate) const UNFINISHED_MAX: usize = 1000;
 
-/// A job that was begun this often without an orderly stop in between is not begun again.
+/// A job that was started this often without an orderly stop in between is not started again.
 const STARTS_MAX: u32 = 3;
 
 /// How often a job that waits for its turn looks whether it was stopped.
 const TURN_LOOK: Duration = Duration::from_millis(50);
 
-/// What the catalog keeps of a job of one kind.
+/// The catalog's record of a job of one kind.
 pub(crate) trait Record: Clone + Send + Sync + Serialize + DeserializeOwned + 'static {
-    /// What tells records of this kind from those of other jobs.
+    /// Distinguishes records of this kind from those of other jobs.
     const KIND: &'static str;
 
     /// The progress of a job, which is not persisted.
@@ -57,21 +57,21 @@ pub(crate) trait Record: Clone + Send + Sync + Serialize + DeserializeOwned + 's
     fn state(&self) -> &'static str;
     /// When it ended, in milliseconds since 1970; `None` if it has not.
     fn finished_ms(&self) -> Option<i64>;
-    /// How often the job was begun since the server last stopped in order.
+    /// The number of starts of the job since the last orderly stop of the server.
     fn starts(&mut self) -> &mut u32;
     /// Ends it as one that failed.
     fn fail(&mut self, message: &str, now_ms: i64);
-    /// Whose privileges the job has: user and host; `None` if it needs none.
+    /// The owner of the job's privileges: user and host; `None` if it needs none.
     fn owner(&self) -> Option<(&str, &str)> {
         None
     }
-    /// Why it failed, if it has.
+    /// The reason of its failure, if it has failed.
     fn failure(&self) -> Option<&str>;
     /// Rows that it has loaded or written.
     fn rows(&self) -> u64 {
         0
     }
-    /// Whether a job whose work panicked can be ended; otherwise the next start finds out how far it came.
+    /// Whether a job whose work panicked can be ended; otherwise the next start determines its progress.
     fn ends_with_panic(&self) -> bool {
         true
     }
@@ -285,8 +285,8 @@ impl<R: Record> Jobs<R> {
         running.len()
     }
 
-    /// Notes that a job which was cut off is begun again. One that was cut off too often ends instead: it may be what ends the
-    /// server. Returns whether it may begin.
+    /// Records that an interrupted job is started again. One that was interrupted too often ends instead: it may crash the
+    /// server. Returns whether it may start.
     pub async fn begins_again(&self, job: &Job<R>) -> bool {
         let starts = *job.record().starts();
         if starts >= STARTS_MAX {
@@ -349,8 +349,8 @@ impl<R: Record> Jobs<R> {
     }
 }
 
-/// Runs a job's work in a task of its own. If the work panics the job ends with the panic's text; in any case whoever waits for its
-/// end is told.
+/// Runs a job's work in a task of its own. If the work panics, the job ends with the panic's text; in any case its end is
+/// announced to waiting tasks.
 pub(crate) fn spawn<R: Record>(
     engine: &Arc<Engine>,
     jobs: fn(&Engine) -> &Jobs<R>,

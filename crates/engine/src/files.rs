@@ -33,7 +33,7 @@ pub(crate) struct FileReading {
     pub room: SpoolRoom,
     /// The directory of files of this machine that statements may name.
     pub local_dir: Option<PathBuf>,
-    /// Which servers statements may name.
+    /// The servers that statements may name.
     pub egress: Arc<Egress>,
     /// How many files one statement reads side by side.
     pub parallel: usize,

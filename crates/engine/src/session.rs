@@ -351,7 +351,7 @@ impl EngineSession {
 }
 
 impl EngineSession {
-    /// Ends a request of the client's.
+    /// Records the end of a client's request.
     pub(crate) fn finished(
         &self,
         door: Door,
@@ -370,7 +370,7 @@ impl EngineSession {
         });
     }
 
-    /// The text of a prepared statement; empty if there is none of that id.
+    /// The text of a prepared statement; empty for an unknown id.
     pub(crate) fn prepared_text(&self, id: u32) -> &str {
         self.statements.get(&id).map_or("", PreparedStatement::text)
     }

@@ -12,7 +12,7 @@ pub enum FileError {
     /// Doris has it and we do not.
     #[error("{0}")]
     NotSupported(String),
-    /// A server is where no statement may reach it.
+    /// A server is in a network that statements may not reach.
     #[error("{0}")]
     Forbidden(Forbidden),
     /// The pattern means no file.

@@ -3,9 +3,9 @@
 //! The properties of a statement become a [`Place`], which finds the files that its pattern means and opens them as
 //! streams of bytes, or an [`Output`], to which files of results are written.
 //!
-//! Invariant: no key, token or password is in an error, in the name of a file or in what `Debug` prints; and no file of
-//! this machine is opened or written that is not below the directory that a setting allows, wherever links lead; and no server is
-//! asked that a setting forbids, wherever names and redirects lead.
+//! Invariant: no key, token or password is in an error, in the name of a file or in the output of `Debug`; no file of this
+//! machine is opened or written outside of the directory that a setting allows, wherever links lead; and no server is contacted
+//! that a setting forbids, wherever names and redirects lead.
 //!
 //! Not its business: the meaning of the bytes.
 

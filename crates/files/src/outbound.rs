@@ -1,9 +1,9 @@
-//! The one maker of HTTP clients for servers that statements name.
+//! The one factory of HTTP clients for servers that statements name.
 //!
 //! Invariant: no connection goes to an address that [`Egress`] forbids: names are checked when they are resolved, by the very
 //! look-up that the connection uses; addresses in URLs before a request and before each redirect is followed.
 //!
-//! Not its business: what is asked for. A proxy that the environment names resolves names itself.
+//! Not its business: the requests. A proxy of the environment resolves names itself.
 
 use crate::error::{FileError, cause};
 use object_store::client::{HttpClient, HttpConnector};
@@ -16,24 +16,24 @@ use std::sync::Arc;
 use std::time::Duration;
 use tributary_types::egress::{Egress, Forbidden};
 
-/// Redirects that are followed for one request.
+/// The maximum redirects of one request.
 const REDIRECTS_MAX: usize = 10;
 
-/// Which redirects a client follows.
+/// The redirects that a client follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Redirects {
-    /// To any server that may be reached.
+    /// To any permitted server.
     Anywhere,
     /// Within the server that the statement names; others are answers.
     SameServer,
 }
 
-/// How the servers of a statement are reached.
+/// The access to a statement's servers.
 #[derive(Clone, Debug)]
 pub(crate) struct Outbound {
     pub egress: Arc<Egress>,
     pub connect_max: Duration,
-    /// How long an answer's next bytes may take; `None`: its reader sees to that.
+    /// The time limit of an answer's next bytes; `None` if its reader has one.
     pub idle_max: Option<Duration>,
     pub redirects: Redirects,
 }
@@ -42,7 +42,7 @@ impl Outbound {
     /// A client.
     ///
     /// # Errors
-    /// [`FileError::NotSupported`] if HTTP can't be spoken on this machine.
+    /// [`FileError::NotSupported`] if HTTP is not available on this machine.
     pub fn client(&self) -> Result<Client, FileError> {
         let mut builder = Client::builder()
             .connect_timeout(self.connect_max)
@@ -88,7 +88,7 @@ fn follow(attempt: Attempt<'_>, egress: &Egress, redirects: Redirects) -> Action
     }
 }
 
-/// Resolves names to the addresses that may be reached.
+/// Resolves names to the permitted addresses.
 struct Checked(Arc<Egress>);
 
 impl Resolve for Checked {
@@ -112,7 +112,7 @@ impl Resolve for Checked {
     }
 }
 
-/// The clients of stores are made here, too.
+/// The clients of stores are created here, too.
 impl HttpConnector for Outbound {
     fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
         let client = self.client();
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// A server that answers each of these.
+    /// A server that gives each of these answers.
     async fn server(answers: Vec<String>) -> u16 {
         server_on("127.0.0.1", answers).await
     }

@@ -45,8 +45,8 @@ impl Place {
     /// The files of an S3 store that the property `uri` names.
     ///
     /// # Errors
-    /// [`FileError::Property`] and [`FileError::NotSupported`] for properties that name no such files, [`FileError::Forbidden`] for a
-    /// server that may not be reached.
+    /// [`FileError::Property`] and [`FileError::NotSupported`] for properties that name no such files, [`FileError::Forbidden`]
+    /// for a forbidden server.
     pub fn s3(properties: &mut Properties, egress: &Arc<Egress>) -> Result<Self, FileError> {
         let uri = required(properties, "uri")?;
         S3Files::new(&uri, properties, egress).map(Self::S3)

@@ -217,7 +217,7 @@ impl Reach {
         let outbound = Outbound {
             egress: Arc::clone(egress),
             connect_max: self.connect_max,
-            // Each part of an answer is waited for by its reader.
+            // The reader limits the wait for each part of an answer.
             idle_max: None,
             redirects: Redirects::Anywhere,
         };

@@ -46,7 +46,7 @@ pub enum LoadStatus {
 }
 
 impl LoadStatus {
-    /// Whether nothing of the load was kept.
+    /// Whether the load failed as a whole.
     #[must_use]
     pub const fn is_failure(self) -> bool {
         matches!(self, Self::Fail | Self::LabelAlreadyExists { .. })

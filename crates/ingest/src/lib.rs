@@ -17,7 +17,7 @@
 //! | `memory` | the budget for rows in memory, and how loads wait for it | what the rows are |
 //! | `changes` | changes of tables beside loads: schema, partitions, recycling | the catalog |
 //! | `recovery` | what the log's entries mean, and from the log back to tables and transactions | loads that come |
-//! | `maintenance` | flushing, compacting and sweeping tables and releasing the log, in watched background tasks | what is acknowledged |
+//! | `maintenance` | flushing, compacting and sweeping tables and releasing the log, in watched background tasks | acknowledgements |
 //!
 //! At the root are `ingest`, the crate's interface, and what all folders use: `options`, `error`, `metrics`, `tasks`.
 

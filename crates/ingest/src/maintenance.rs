@@ -1,15 +1,15 @@
 //! Background work on tables and logs: flushes, the release of the log, compactions, sweeps and purges.
 //!
-//! Each kind of work is a watched task of its own, so none waits for another, and a panic in one ends neither it nor the others
-//! ([`watched`]).
+//! Each kind of work is a watched task of its own, so none waits for another, and a panic in one affects neither it nor the
+//! others ([`watched`]).
 //!
 //! | file | what happens there |
 //! | --- | --- |
-//! | `flushing` | which tables are flushed when, several at once |
-//! | `release` | the log is released up to the lowest place that is still needed |
-//! | `compacting` | small data files become few |
-//! | `wal_space` | how much space the log may take |
-//! | `watched` | panics of background work are caught and counted; the fifth in a minute ends the process |
+//! | `flushing` | the choice of tables to flush, several at a time |
+//! | `release` | the release of the log up to its lowest pin |
+//! | `compacting` | merges small data files |
+//! | `wal_space` | the limit of the log's space |
+//! | `watched` | catches and counts panics of background work; the fifth in a minute ends the process |
 
 mod compacting;
 mod flushing;
@@ -31,8 +31,8 @@ use tributary_types::{TransactionStatus, host};
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 
 impl Ingest {
-    /// Starts all background work on tables and logs. It goes on until the tasks are aborted; in a simulation, which gets no handles,
-    /// until the machine ends.
+    /// Starts all background work on tables and logs. It runs until the tasks are aborted; in a simulation, which gets no
+    /// handles, until the machine ends.
     pub fn start_maintenance(self: &Arc<Self>) -> Vec<JoinHandle<()>> {
         let tasks = [
             self.watch("flushing", Self::keep_flushing),
@@ -64,7 +64,7 @@ impl Ingest {
         loop {
             tasks::sleep(self.options.sweep_interval).await;
             for table in self.tables() {
-                // One table's panic must not keep the others from being swept.
+                // One table's panic must not stop the sweep of the others.
                 drop(self.watcher.catch("sweep", sweep(&table)).await);
             }
         }

@@ -123,7 +123,7 @@ impl MemoryBudget {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Waits until `bytes` more fit; an empty budget has room for anything. The room is kept for the load until the result is
+    /// Waits until `bytes` more fit; an empty budget admits anything. The capacity is reserved for the load until the result is
     /// dropped, which is when it has joined a group.
     ///
     /// # Errors
@@ -364,12 +364,12 @@ impl InFlight {
         self.bytes = bytes;
     }
 
-    /// [`InFlight::set`], unless loads on their way in would hold more than the whole budget: then nothing changes. Whether
-    /// it was set.
+    /// Like [`InFlight::set`], unless incoming loads would exceed the whole budget: then nothing changes. Returns whether it was
+    /// set.
     pub fn try_set(&mut self, bytes: u64) -> bool {
         let more = bytes.saturating_sub(self.bytes);
         let (limit, own) = (self.budget.limit, self.bytes);
-        // One alone may have what it needs.
+        // A single load may take what it needs.
         let grown =
             |held: u64| (more == 0 || held <= own || held.saturating_add(more) <= limit).then(|| held + more);
         if self.budget.in_flight.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).is_err() {

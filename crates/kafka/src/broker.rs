@@ -47,7 +47,7 @@ const DEFAULTS: [(&str, &str); 4] = [
 /// Connects to Kafka.
 #[derive(Clone, Debug, Default)]
 pub struct Broker {
-    /// Which addresses it may connect to.
+    /// The addresses that it may connect to.
     pub egress: Arc<Egress>,
 }
 
@@ -87,12 +87,12 @@ fn check_property(name: &str, value: &str) -> Result<(), SourceError> {
     properties::check(name, value)
 }
 
-/// Checks where the client would connect to. It resolves names once more itself, so a name that means another address a moment later
-/// is not seen.
+/// Checks the addresses that the client would connect to. It resolves names once more itself, so a name whose address changes in
+/// between goes unnoticed.
 fn check_address(egress: &Egress, host: &str, port: u16) -> Result<(), SourceError> {
     let wrong = |forbidden: Forbidden| SourceError::Wrong(format!("the broker {host}:{port}: {forbidden}"));
     egress.check_host(host).map_err(wrong)?;
-    // One that can't be resolved now can't be connected to either.
+    // A name that can't be resolved now can't be connected to either.
     let Ok(addresses) = (host.trim_matches(['[', ']']), port).to_socket_addrs() else { return Ok(()) };
     for address in addresses {
         egress.check(address.ip()).map_err(wrong)?;

@@ -1,15 +1,14 @@
-//! Which properties of Kafka's client a job may set.
+//! The properties of Kafka's client that a job may set.
 //!
-//! Invariant: only what is listed here reaches the client. It has some 190 properties; among the others are such that open files of
-//! this machine, run programs, ask other servers, take memory that nobody counts, or break exactly once. Certificates and keys are
-//! texts.
+//! Invariant: only the properties listed here reach the client. It has some 190 properties, some of which open files of this
+//! machine, run programs, contact other servers, take uncounted memory, or break exactly-once. Certificates and keys are texts.
 
 use crate::source::SourceError;
 
 /// Rule for the text of a property, as far as the client does not check it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accepts {
-    /// Whatever the client takes: names, words and passwords.
+    /// Any text: names, words and passwords.
     Text,
     /// A certificate or key, in its own letters.
     Pem,
@@ -22,7 +21,7 @@ use Accepts::{Number, Pem, Text};
 const SECOND: u64 = 1000;
 const MINUTE: u64 = 60 * SECOND;
 const MIB: u64 = 1024 * 1024;
-/// Memory for messages that were fetched ahead, in kilobytes: as much as a job is charged for.
+/// Memory for prefetched messages, in kilobytes: as much as a job is charged for.
 pub(crate) const AHEAD_KB_MAX: u64 = 8192;
 
 /// The properties that a job may set.
@@ -70,7 +69,7 @@ const ALLOWED: [(&str, Accepts); 38] = [
 /// Checks a property that a job sets.
 ///
 /// # Errors
-/// [`SourceError::Wrong`]: no job may set it, or not so.
+/// [`SourceError::Wrong`] if no job may set it, or not to this value.
 pub(crate) fn check(name: &str, value: &str) -> Result<(), SourceError> {
     let Some((_, accepts)) = ALLOWED.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)) else {
         return Err(SourceError::Wrong(refusal(name)));
@@ -85,7 +84,7 @@ pub(crate) fn check(name: &str, value: &str) -> Result<(), SourceError> {
     }
     Err(SourceError::Wrong(match accepts {
         Number(min, max) => format!("property.{name} must be a number of {min} to {max}, and is '{value}'"),
-        // Whatever it is, it may be secret.
+        // It may be secret.
         Pem | Text => format!("property.{name} must be the text of a PEM file, which begins with -----BEGIN"),
     }))
 }
@@ -113,14 +112,14 @@ mod tests {
     use std::collections::BTreeSet;
     use std::process::Command;
 
-    /// The properties of librdkafka, of which somebody has decided whether jobs may set them.
+    /// The properties of librdkafka for which a decision was made.
     const KNOWN: &str = include_str!("librdkafka-properties.txt");
 
     fn known() -> BTreeSet<&'static str> {
         KNOWN.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect()
     }
 
-    /// The table of properties in the sources of the librdkafka that is built in.
+    /// The table of properties in the sources of the built-in librdkafka.
     fn table() -> String {
         let metadata = Command::new(env!("CARGO"))
             .args(["metadata", "--format-version=1", "--offline", "--locked"])

@@ -66,7 +66,7 @@ impl<'a> ResultWriter<'a> {
         self.form.binary
     }
 
-    /// Rows that the results so far have, and that their statements have changed.
+    /// Rows of the results so far, and rows that their statements have changed.
     #[must_use]
     pub const fn rows(&self) -> u64 {
         self.rows

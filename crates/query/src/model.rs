@@ -20,7 +20,7 @@ pub struct QueryOptions {
     pub memory_limit_bytes: usize,
     /// Threads that one query may use at a time.
     pub target_partitions: usize,
-    /// Where queries spill to; `None`: to the system's directory for temporary files, without a limit of ours.
+    /// The target of queries' spills; `None`: the system's directory for temporary files, without our own limit.
     pub spill: Option<Spill>,
 }
 
@@ -28,7 +28,7 @@ pub struct QueryOptions {
 #[derive(Clone, Debug)]
 pub struct Spill {
     pub directory: PathBuf,
-    /// What all running queries may take together, in bytes.
+    /// The limit of all running queries together, in bytes.
     pub limit_bytes: u64,
 }
 

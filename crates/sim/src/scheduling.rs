@@ -1,4 +1,4 @@
-//! Flushes of several tables at once, in simulated time.
+//! Concurrent flushes of several tables, in simulated time.
 
 use crate::dice::Dice;
 use crate::machine::{Machine, Step};

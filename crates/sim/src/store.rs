@@ -41,7 +41,7 @@ pub struct SimStore {
     answers_lost: Arc<AtomicU64>,
     /// The maximum time of each step, in µs.
     step_us: Arc<AtomicU64>,
-    /// What begins so is never answered.
+    /// Prefixes that are never answered.
     stuck: Arc<Mutex<Vec<String>>>,
 }
 
@@ -69,13 +69,13 @@ impl SimStore {
         self.step_us.store(step_us, Ordering::Relaxed);
     }
 
-    /// From now on nothing below `prefix` is answered.
+    /// From now on no request below `prefix` is answered.
     #[cfg(test)]
     pub fn get_stuck_below(&self, prefix: &str) {
         self.stuck.lock().push(format!("{prefix}/"));
     }
 
-    /// Does not return if nothing there is answered.
+    /// Never returns for an unanswered prefix.
     async fn answers(&self, location: &Path) {
         let is_stuck = self.stuck.lock().iter().any(|prefix| location.as_ref().starts_with(prefix.as_str()));
         if is_stuck {

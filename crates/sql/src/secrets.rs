@@ -111,7 +111,7 @@ enum Said {
     For,
 }
 
-/// Where passwords of users are, without the quotes around them.
+/// The positions of users' passwords, without the quotes around them.
 fn passwords(sql: &str) -> Vec<Range<usize>> {
     let bytes = sql.as_bytes();
     let mut found = Vec::new();

@@ -37,7 +37,7 @@ pub struct StoreOptions {
     /// Compaction starts at this many files smaller than three quarters of `target_file_bytes`, or where
     /// fewer fill a file together.
     pub compact_min_files: usize,
-    /// How long one call to the object store may take.
+    /// The time limit of one call to the object store.
     pub call_timeout: Duration,
 }
 

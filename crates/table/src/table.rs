@@ -309,7 +309,7 @@ impl Table {
         self.snapshot.load().memtable_bytes()
     }
 
-    /// Bytes of the part of the memtable that a flush has taken and does not show from data files yet.
+    /// Bytes of the part of the memtable that a flush has taken and not yet replaced by data files.
     #[must_use]
     pub fn frozen_bytes(&self) -> u64 {
         let unflushed = self.unflushed.lock();

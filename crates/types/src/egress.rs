@@ -1,9 +1,9 @@
-//! Which addresses statements may make the server connect to.
+//! The addresses that statements may make the server connect to.
 //!
-//! A statement that names a server of its own (a file of `HTTP()`, a store of `S3()`, a broker of Kafka) must not reach what only
+//! A statement that names a server (a file of `HTTP()`, a store of `S3()`, a broker of Kafka) must not reach services that only
 //! this machine can reach: services that listen on loopback, and the metadata of a cloud, which hands out credentials.
 //!
-//! Not its business: resolving names, and addresses that the server's own settings name.
+//! Not its business: resolving names, and addresses in the server's own settings.
 
 use crate::address::is_in_network;
 use std::fmt;
@@ -21,7 +21,7 @@ const TRANSLATED: [u16; 6] = [0x64, 0xff9b, 0, 0, 0, 0];
 /// The networks that statements may reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Egress {
-    /// Networks with whether they may be reached; the first that has an address decides.
+    /// Networks with whether they are permitted; the first that contains an address decides.
     rules: Vec<(bool, String)>,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Forbidden {
 impl std::error::Error for Forbidden {}
 
 impl Egress {
-    /// Reads networks divided by `;`, like `127.0.0.0/8;::1/128`. `!` before one forbids it.
+    /// Reads networks separated by `;`, like `127.0.0.0/8;::1/128`. `!` before one forbids it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let parts = text.split(';').map(str::trim).filter(|part| !part.is_empty());
@@ -61,7 +61,7 @@ impl Egress {
     }
 
     /// # Errors
-    /// The address may not be reached.
+    /// If the address is forbidden.
     pub fn check(&self, address: IpAddr) -> Result<(), Forbidden> {
         let meant = meant(address);
         let of_rule = self.rules.iter().find(|(_, network)| {
@@ -74,17 +74,17 @@ impl Egress {
         }
     }
 
-    /// Checks a host that is an address and no name; a name is checked when it is resolved.
+    /// Checks a host that is an address; a name is checked when it is resolved.
     ///
     /// # Errors
-    /// As [`Egress::check`].
+    /// The errors of [`Egress::check`].
     pub fn check_host(&self, host: &str) -> Result<(), Forbidden> {
         let text = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
         text.parse().map_or(Ok(()), |address| self.check(address))
     }
 }
 
-/// The IPv4 address that an IPv6 address stands for, or the address itself.
+/// The IPv4 address embedded in an IPv6 address, or the address itself.
 fn meant(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else { return address };
     let segments = v6.segments();
@@ -95,7 +95,7 @@ fn meant(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
-/// Why an address is out of reach, if no rule names it.
+/// The reason why an address is forbidden, if no rule names it.
 fn reserved(address: IpAddr) -> Option<&'static str> {
     if METADATA.contains(&address) {
         return Some("is of a cloud's metadata service");

@@ -540,20 +540,20 @@ impl Default for TableProperties {
     }
 }
 
-/// The role of a table, which says whether statements can name it.
+/// The role of a table, which determines whether statements can name it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TableRole {
     /// A table of its own, which statements name.
     #[default]
     Own,
-    /// It has the temporary partitions of that table. Nobody names it.
+    /// It contains the temporary partitions of that table. Statements can't name it.
     Beside(TableId),
-    /// It gets its rows before it gets its name. Nobody names it.
+    /// It gets its rows before it gets its name. Statements can't name it.
     Unfinished,
 }
 
 impl TableRole {
-    /// The beginnings of the names of tables that nobody names. No other name has a dot.
+    /// The prefixes of the names of tables that statements can't name. No other name has a dot.
     const BESIDE: &str = "tributary.temporary.";
     const UNFINISHED: &str = "tributary.unfinished.";
 
@@ -573,7 +573,7 @@ impl TableRole {
         }
     }
 
-    /// The role of a table of that name, for definitions from before they had roles.
+    /// The role of a table of that name, for definitions without roles.
     #[must_use]
     pub fn of_name(name: &str) -> Self {
         let of = name.strip_prefix(Self::BESIDE).and_then(|id| id.parse().ok());

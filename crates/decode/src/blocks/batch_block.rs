@@ -112,7 +112,7 @@ fn push_nested(
         tree.truncate(0);
         tree.extend(array, row..row + 1);
         column.push_written(|out| tree.write(out));
-        // Before the places of values are more than their 32 bits hold.
+        // Before the offsets of values exceed their 32 bits.
         let text_bytes = column.data().len();
         if text_bytes > BLOCK_TEXT_BYTES_MAX {
             let limit = BLOCK_TEXT_BYTES_MAX;

@@ -1,10 +1,10 @@
 //! The block builder: typed buffers per column, filled row by row and written out as a block.
 //!
-//! Invariant: after `finish_row`, `rollback_row` or `clear` all columns have the same number of
-//! values; a rolled-back row leaves no trace. Columns keep their buffers from block to block (up to
-//! [`KEPT_CAPACITY_BYTES_MAX`] each), so a small load costs one allocation: its block.
+//! Invariant: after `finish_row`, `rollback_row` or `clear` all columns have the same number of values; a rolled-back row leaves
+//! no trace. Columns reuse their buffers from block to block (up to [`KEPT_CAPACITY_BYTES_MAX`] each), so a small load costs one
+//! allocation: its block.
 //!
-//! Not its business: conversion and checks of values; the builder stores what it is given.
+//! Not its business: conversion and checks of values.
 
 use crate::blocks::block::{
     ALIGNED_HEADER_BYTES, ALIGNED_ROWS_MIN, ALIGNMENT, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX, Block,
@@ -20,7 +20,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use tributary_types::{DataType, TableSchema};
 
-/// A column whose buffers grew beyond this gives them back when its block is finished, in bytes.
+/// A column whose buffers grew beyond this frees them when its block is finished, in bytes.
 const KEPT_CAPACITY_BYTES_MAX: usize = 1024 * 1024;
 
 /// Builds blocks of one schema. Keep one per connection and reuse it.
@@ -41,7 +41,7 @@ pub(crate) struct ColumnBuffer {
     ends: Vec<u32>,
     /// The rows that are NULL, ascending.
     nulls: Vec<u32>,
-    /// Where a value that consists of values is put together.
+    /// Buffer in which a nested value is assembled.
     scratch: Option<Box<Tree>>,
 }
 
@@ -67,7 +67,7 @@ impl BlockBuilder {
         &self.schema
     }
 
-    /// Drops all rows and makes the builder one for `schema`, which may be another table's.
+    /// Drops all rows and resets the builder to `schema`, which may be another table's.
     pub fn reset(&mut self, schema: &Arc<TableSchema>) {
         if Arc::ptr_eq(&self.schema, schema) {
             self.clear();
@@ -186,7 +186,7 @@ impl BlockBuilder {
         self.rows = rows;
     }
 
-    /// Takes back what was pushed since the last finished row.
+    /// Removes everything pushed since the last finished row.
     pub fn rollback_row(&mut self) {
         let rows = self.rows;
         self.columns.iter_mut().for_each(|column| column.truncate(rows));
@@ -272,7 +272,7 @@ impl ColumnBuffer {
         self.kind
     }
 
-    /// The number of values, with those of the row under construction.
+    /// The number of values, including those of the unfinished row.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         match self.kind {
@@ -327,7 +327,7 @@ impl ColumnBuffer {
         array_of(data_type.clone(), len, buffers, nulls)
     }
 
-    /// What the last value was put together in.
+    /// Takes the buffer in which the last value was assembled.
     pub(crate) fn take_scratch(&mut self) -> Option<Box<Tree>> {
         self.scratch.take()
     }
@@ -384,7 +384,7 @@ impl ColumnBuffer {
         self.data.extend_from_slice(values);
     }
 
-    /// Marks an already pushed row as NULL; rows must come in ascending order.
+    /// Marks an already pushed row as NULL; rows must be marked in ascending order.
     pub(crate) fn mark_null(&mut self, row: u32) {
         let width = self.kind.width();
         let start = row as usize * width;
@@ -410,7 +410,7 @@ impl ColumnBuffer {
         }
     }
 
-    /// Takes the last values back, until so many are left.
+    /// Removes the last values until this many are left.
     pub(crate) fn truncate(&mut self, rows: usize) {
         while self.nulls.last().is_some_and(|&row| row as usize >= rows) {
             self.nulls.pop();
@@ -475,7 +475,7 @@ impl ColumnBuffer {
         }
     }
 
-    /// Where the column's last part ends if the one before it ends at `at`.
+    /// The end of the column's last part if the one before it ends at `at`.
     fn aligned_end(&self, rows: usize, mut at: usize) -> usize {
         let nulls = self.nulls_of(rows);
         if nulls == Nulls::All {

@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType, Int16Type, Int32Type, Int64Type, RunEndIndexTyp
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// An array of one of the types that cells are made of.
+/// An array of one of the types from which cells are made.
 pub(crate) enum ArrayCells {
     Null,
     Bool(BooleanArray),
@@ -22,7 +22,7 @@ pub(crate) enum ArrayCells {
     Double(Float64Array),
     Decimal(Decimal128Array, i8),
     Date(Date32Array),
-    /// Values, and what is added to each to get the load's wall-clock time, in µs.
+    /// Values, and the offset of each to the load's wall-clock time, in µs.
     Timestamp(TimestampMicrosecondArray, i64),
     Text(StringArray),
     LargeText(LargeStringArray),
@@ -31,7 +31,7 @@ pub(crate) enum ArrayCells {
     LargeBinary(LargeBinaryArray),
     BinaryView(BinaryViewArray),
     FixedBinary(FixedSizeBinaryArray),
-    /// Texts or bytes that rows share, which may be long: the one that each row has, if it has one.
+    /// Texts or bytes that rows share, which may be long: each row's index of its value, if it has one.
     Shared(Vec<Option<usize>>, Box<Self>),
     Nested(Box<NestedCells>),
 }
@@ -165,7 +165,7 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     cast_with_options(array, to, &options)
 }
 
-/// The values of a run-end encoded array, and which of them each row has.
+/// The values of a run-end encoded array, and each row's index in them.
 pub(crate) fn run_places(array: &dyn Array) -> Result<(ArrayRef, Vec<usize>), ArrowError> {
     fn of<R: RunEndIndexType>(runs: &RunArray<R>) -> (ArrayRef, Vec<usize>) {
         let places = (0..runs.len()).map(|row| runs.get_physical_index(row)).collect();

@@ -1,10 +1,10 @@
-//! Values that loads leave to expressions: those of generated columns.
+//! Values that expressions compute: those of generated columns.
 //!
-//! A decoded row has NULL there. Before anything else is done with the rows their values are computed, converted as fields of the load
-//! are, and put in, so that the log and all behind it see rows like any others. A row whose value can't be computed, or is none of its
-//! column, is rejected or has NULL, as the load's rules say of fields; only then it is known which rows have a partition.
+//! A decoded row has NULL there. Before any further step the values are computed, converted like fields of the load, and
+//! inserted, so that the log and everything after it see ordinary rows. A row whose value can't be computed, or is illegal for
+//! its column, is rejected or gets NULL, by the load's rules for fields; only then it is known which rows have a partition.
 //!
-//! Not its business: what the expressions are.
+//! Not its business: the expressions themselves.
 
 use crate::blocks::batch_block::batch_to_block;
 use crate::blocks::block::Block;
@@ -62,7 +62,7 @@ struct Completion<'a> {
     rules: Strictness,
     now_micros: i64,
     compute: &'a Compute<'a>,
-    /// Of rows that lack values.
+    /// The schema of incomplete rows.
     arrow: SchemaRef,
     progress: Progress,
 }
@@ -132,7 +132,7 @@ impl Completion<'_> {
         self.converted(column, &array, &failed, faults)
     }
 
-    /// The values where they can be computed: an error is of the whole batch, and the rows that it comes from are found by halves.
+    /// Computes the values piece by piece: an error concerns a whole batch, and bisection finds its rows.
     fn in_pieces(
         &self,
         place: usize,
@@ -174,7 +174,7 @@ impl Completion<'_> {
         concat(&arrays).map_err(|error| unreadable(&error))
     }
 
-    /// The values as those of the column, one by one.
+    /// Converts the values to those of the column, one by one.
     fn converted(
         &self,
         column: &TargetColumn,
@@ -209,7 +209,7 @@ impl Completion<'_> {
         })
     }
 
-    /// Counts rows with faults, and keeps the reasons with what the rows gave.
+    /// Counts rows with faults, and stores the reasons with the rows' given values.
     fn reject(&mut self, decoded: &RecordBatch, faults: &Faults) -> Result<(), SqlError> {
         let schema = self.target.schema();
         let given = schema.columns.iter().zip(decoded.columns());
@@ -232,7 +232,7 @@ impl Completion<'_> {
 }
 
 impl Decoded {
-    /// Takes the rows that [`complete`] made of these ones.
+    /// Takes the rows into which [`complete`] turned these.
     pub fn become_complete(&mut self, complete: Self) {
         self.blocks = complete.blocks;
         self.counts.loaded = complete.counts.loaded;

@@ -1,9 +1,9 @@
 //! Turns batches of one schema version into batches of a later one.
 //!
-//! Invariant: columns are matched by [`tributary_types::ColumnId`], never by name, so a rename
-//! keeps the values and a column dropped and added again under the same name does not.
+//! Invariant: columns are matched by [`tributary_types::ColumnId`], never by name, so a rename preserves the values, while a
+//! column dropped and added again under the same name starts without them.
 //!
-//! Not its business: how values become those of another type ([`crate::recast()`]).
+//! Not its business: the conversion between types ([`crate::recast()`]).
 
 use crate::blocks::builder::BlockBuilder;
 use crate::blocks::columns::blocks_to_batches;
@@ -14,9 +14,9 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_n
 use std::sync::Arc;
 use tributary_types::{ColumnDef, TableSchema};
 
-/// `batch`, of schema `from`, as a batch of schema `to`: dropped columns are left out, renamed and
-/// widened ones kept, those of another type converted, added ones filled with their default or NULL. `now_micros` is the wall-clock
-/// time (µs since 1970-01-01 00:00:00 in the table's zone) for defaults that ask for it.
+/// Converts `batch`, of schema `from`, to a batch of schema `to`: dropped columns are left out, renamed and widened ones
+/// preserved, those of another type converted, added ones filled with their default or NULL. `now_micros` is the wall-clock time
+/// (µs since 1970-01-01 00:00:00 in the table's zone) for defaults that need it.
 ///
 /// # Errors
 /// [`BlockError`] if `batch` is not of `from`, a value can't be converted to its column's new type, or an added column is

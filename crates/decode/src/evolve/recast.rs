@@ -1,7 +1,7 @@
 //! The values of a column whose type changes.
 //!
-//! Invariant: a value becomes what a load of the same value would store, or the whole change fails; none becomes NULL. The
-//! same array gives the same result wherever it is computed: in data files, in the memtable, in a replay of the log.
+//! Invariant: a value becomes what a load of the same value would store, or the whole change fails; none becomes NULL. The same
+//! array gives the same result wherever it is computed: in data files, in the memtable, in a replay of the log.
 //!
 //! Not its business: which types may become which.
 
@@ -21,7 +21,7 @@ use tributary_types::change::keeps_values;
 use tributary_types::widen::widened;
 use tributary_types::{ColumnDef, SchemaVersion, TableSchema};
 
-/// A value that is none of the column's new type.
+/// A value that the column's new type can't represent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadValue {
     /// Its place in the array.
@@ -49,7 +49,7 @@ impl std::error::Error for BadValue {}
 /// The first value that can't be converted.
 pub fn recast(array: &ArrayRef, from: &ColumnDef, to: &ColumnDef) -> Result<ArrayRef, BadValue> {
     if keeps_values(&from.data_type, &to.data_type) {
-        // Of nested values only: others are stored as they are.
+        // Only for nested values: others have the same representation.
         let wide = widened(array, &to.data_type.to_arrow());
         return wide.map_err(|error| unreadable(&error, from, to));
     }

@@ -8,10 +8,10 @@ use arrow::datatypes::SchemaRef;
 use std::borrow::Cow;
 use tributary_types::SqlError;
 
-/// A row that is carried to the next chunk counts from this on, in bytes: shorter ones are part of what a connection takes.
+/// The minimum bytes of a row carried to the next chunk that are counted: shorter ones are part of a connection's memory.
 const COUNTED_BYTES_MIN: usize = 64 * 1024;
 
-/// What counts of a row that is not complete.
+/// The counted bytes of an incomplete row.
 pub(crate) fn held_bytes(carry: &Vec<u8>) -> usize {
     if carry.capacity() < COUNTED_BYTES_MIN { 0 } else { carry.capacity() }
 }

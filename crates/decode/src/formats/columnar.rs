@@ -1,12 +1,12 @@
-//! Bodies that come as columns: Parquet, ORC, and Arrow's IPC streams and files.
+//! Columnar bodies: Parquet, ORC, and Arrow's IPC streams and files.
 //!
 //! [`source`] turns bytes into Arrow batches, a [`Mapping`] finds the columns of the file by their names, and
-//! [`crate::rows::whole`] turns whole arrays into columns of the table. A batch with a value that does not fit goes
-//! through the cells that all loads have, row by row, so that it is judged and worded as theirs.
+//! [`crate::rows::whole`] turns whole arrays into columns of the table. A batch with a value that does not fit is converted to
+//! the common cells of all loads, row by row, with the same judgements and texts.
 //!
-//! Invariant: a body never holds more decoded rows than one batch, and the blocks that were not taken yet. What a file
-//! says of its own sizes is checked and charged before anything is allocated for it ([`memory`]), and a library that panics on a
-//! damaged file makes an error of the load.
+//! Invariant: a body never holds more decoded rows than one batch, and the blocks that were not taken yet. Sizes that a file
+//! claims are checked and charged before anything is allocated for them ([`memory`]), and a panic of a library on a damaged file
+//! becomes an error of the load.
 //!
 //! Not its business: compression of the body, expressions, where a body is gathered ([`crate::LoadHost`]).
 
@@ -42,12 +42,12 @@ use tributary_types::{ErrorCode, SqlError};
 pub enum ColumnarFormat {
     Parquet,
     Orc,
-    /// IPC streams, one after another, or an IPC file (Feather 2).
+    /// IPC streams, concatenated, or an IPC file (Feather 2).
     Arrow,
 }
 
 impl ColumnarFormat {
-    /// What the property `format` calls it.
+    /// Its name in the property `format`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ impl Pending {
                 if let Some(piece) = pieces.next()? {
                     return Ok(Some(piece));
                 }
-                // Before the next one is there.
+                // Before the next one is read.
                 self.0 = None;
             }
             let Some(batch) = more()? else { return Ok(None) };
@@ -188,7 +188,7 @@ fn damaged(format: &str, what: impl std::fmt::Display) -> SqlError {
     SqlError::detail(ErrorCode::Unknown, format!("the {format} body can't be read: {what}"))
 }
 
-/// The error of a body that there is no room for.
+/// The error of a body for which there is no space.
 fn gathered(format: &str, error: &std::io::Error) -> SqlError {
     SqlError::detail(
         ErrorCode::Unknown,
@@ -196,7 +196,7 @@ fn gathered(format: &str, error: &std::io::Error) -> SqlError {
     )
 }
 
-/// Runs what a library does with a stranger's bytes: a panic there is damage, too.
+/// Runs a library on untrusted bytes: a panic counts as damage, too.
 fn guarded<T>(format: &str, work: impl FnOnce() -> Result<T, SqlError>) -> Result<T, SqlError> {
     // Whatever is left in a wrong state is not used again: the load fails.
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|panic| {

@@ -28,7 +28,7 @@ use tributary_types::{ErrorCode, SqlError};
 /// The longest line, in bytes.
 pub const LINE_BYTES_MAX: usize = 128 * 1024 * 1024;
 
-/// Which header lines a CSV body begins with.
+/// The header lines at the beginning of a CSV body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CsvHeader {
     /// `csv`
@@ -52,9 +52,9 @@ pub struct CsvFormat {
     pub enclose: Option<u8>,
     /// Makes the next byte of an enclosed field data.
     pub escape: Option<u8>,
-    /// Drop the outermost `"` of each field that is not enclosed: of an enclosed one they are gone.
+    /// Drop the outermost `"` of each field that is not enclosed; an enclosed one has lost them already.
     pub trim_double_quotes: bool,
-    /// Lines at the beginning that are skipped where there is no [`CsvFormat::header`].
+    /// Number of leading lines to skip if there is no [`CsvFormat::header`].
     pub skip_lines: u64,
     /// An empty field is NULL, not an empty text.
     pub empty_field_as_null: bool,
@@ -205,7 +205,7 @@ impl CsvDecoder {
         Ok(())
     }
 
-    /// What is held of a line that is not complete, in bytes.
+    /// The bytes held of an incomplete line.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.splitter.held_bytes()
@@ -234,7 +234,7 @@ impl CsvDecoder {
         &self.progress.decoded.rejects
     }
 
-    /// What was decoded and not taken: call [`CsvDecoder::finish`] first.
+    /// Everything decoded and not taken: call [`CsvDecoder::finish`] first.
     #[must_use]
     pub fn into_decoded(self) -> Decoded {
         self.progress.decoded

@@ -235,7 +235,7 @@ impl BodyFormat {
         }
     }
 
-    /// Whether a body is gathered as a whole before a row of it is read.
+    /// Whether a body is collected as a whole before its first row is read.
     #[must_use]
     pub const fn is_gathered(&self) -> bool {
         matches!(self, Self::Columnar(ColumnarFormat::Parquet | ColumnarFormat::Orc))

@@ -1,10 +1,10 @@
-//! What the decoder of a body asks of whoever runs the load.
+//! The services that the decoder of a body needs from the load's owner.
 
 use bytes::Bytes;
 use std::io;
 use std::sync::Arc;
 
-/// Who runs a load.
+/// The owner of a load.
 pub trait LoadHost: Send + Sync {
     /// Room for a body that is read from its end.
     fn spool(&self) -> Box<dyn Spool>;
@@ -12,21 +12,21 @@ pub trait LoadHost: Send + Sync {
     /// How many seconds the load's zone is ahead of UTC, at a time in µs since 1970-01-01 00:00:00 UTC.
     fn offset_seconds(&self, unix_micros: i64) -> i32;
 
-    /// The same for the zone of this name; `None` if there is none.
+    /// The same for the zone of this name; `None` if it does not exist.
     fn zone_offset_seconds(&self, zone: &str, unix_micros: i64) -> Option<i32>;
 
-    /// An account for what a decoder takes beside the body itself, with nothing on it.
+    /// An empty account for the memory of a decoder, without the body itself.
     fn memory(&self) -> Box<dyn MemoryAccount>;
 }
 
-/// A share of the memory that loads may take. It is given back when the account is dropped.
+/// A share of the memory for loads. It is returned when the account is dropped.
 pub trait MemoryAccount: Send + Sync {
-    /// Makes the share this large. Whether there is so much memory; a smaller share is always granted, and one that is not
-    /// granted stays as it was.
+    /// Resizes the share, and returns whether there is enough memory; a smaller share is always granted, and a share that is not
+    /// granted is unchanged.
     fn resize(&self, bytes: usize) -> bool;
 }
 
-/// Grants all that is asked for.
+/// Grants everything.
 #[derive(Clone, Copy, Debug)]
 struct Unlimited;
 
@@ -41,16 +41,16 @@ pub trait Spool: Send {
     /// Appends bytes of the body.
     ///
     /// # Errors
-    /// There is no room for them.
+    /// There is no space for them.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// The bytes of it that are in memory.
+    /// Its bytes in memory.
     fn held_bytes(&self) -> usize;
 
     /// The whole body.
     ///
     /// # Errors
-    /// What was written can't be read.
+    /// The written bytes can't be read.
     fn finish(self: Box<Self>) -> io::Result<Arc<dyn Spooled>>;
 }
 
@@ -58,7 +58,7 @@ pub trait Spool: Send {
 pub trait Spooled: Send + Sync {
     fn len_bytes(&self) -> u64;
 
-    /// The bytes of it that are in memory.
+    /// Its bytes in memory.
     fn held_bytes(&self) -> usize;
 
     /// A part of the body.

@@ -47,7 +47,7 @@ pub struct JsonFormat {
     pub read_by_line: bool,
     /// A text is an array, whose elements are rows.
     pub strip_outer_array: bool,
-    /// What ends a line: one byte or more.
+    /// The end of a line: one byte or more.
     pub line_delimiter: Vec<u8>,
     /// `json_root`: where in a text (or in each element of its array) the row is.
     pub root: Option<JsonPath>,
@@ -60,7 +60,7 @@ pub struct JsonFormat {
 /// The paths of `jsonpaths`, one for each of the first fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonPaths {
-    /// As the load has them, for reasons.
+    /// The text as given, for reasons.
     pub(crate) text: String,
     pub(crate) paths: Vec<JsonPath>,
 }
@@ -83,7 +83,7 @@ impl JsonPaths {
     /// Reads a JSON array of paths.
     ///
     /// # Errors
-    /// [`FormatError::Invalid`] with what is wrong and where.
+    /// [`FormatError::Invalid`] with the fault and its position.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         Ok(Self { text: text.to_owned(), paths: JsonPath::parse_list(text)? })
     }
@@ -113,11 +113,11 @@ pub struct JsonDecoder {
     given: Option<GivenInRow>,
 }
 
-/// Which fields the row under construction does not have.
+/// The fields that the unfinished row lacks.
 #[derive(Debug)]
 struct GivenInRow {
     is_absent: Vec<bool>,
-    /// What rows say that do not have such fields; few are different.
+    /// The texts for rows that lack certain fields; few are different.
     texts: HashMap<Vec<bool>, Option<Box<[u8]>>>,
 }
 
@@ -127,7 +127,7 @@ impl GivenInRow {
         target.is_flexible().then(|| Self { is_absent, texts: HashMap::new() })
     }
 
-    /// Says in the row that ends what it gives.
+    /// Records in the current row which columns it gives.
     fn put(&mut self, loader: &mut Loader<'_>) {
         if let Some(text) = self.texts.get(&self.is_absent) {
             loader.put_given(text.as_deref());
@@ -141,14 +141,14 @@ impl GivenInRow {
     }
 }
 
-/// What a field needs to know besides its column.
+/// A field's rules besides its column.
 #[derive(Debug)]
 struct FieldRule {
-    /// Its column holds JSON, so values are stored as they stand in the text.
+    /// Its column contains JSON, so values are stored as in the text.
     is_json: bool,
     /// Its column's values consist of values.
     is_nested: bool,
-    /// What it is in a row without it.
+    /// Its value in a row without it.
     fill: Fill,
 }
 
@@ -192,7 +192,7 @@ impl JsonDecoder {
         Ok(Self { target, rules, fields, num_as_string, reader, builder, progress, given })
     }
 
-    /// What was decoded and not taken: call [`BodyDecoder::finish`] first.
+    /// Everything decoded and not taken: call [`BodyDecoder::finish`] first.
     #[must_use]
     pub fn into_decoded(self) -> Decoded {
         self.progress.decoded

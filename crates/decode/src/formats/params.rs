@@ -6,7 +6,7 @@
 //!
 //! Invariant: an error leaves nothing in the builder; a packet's bytes are never trusted.
 //!
-//! Not its business: the packet around the values, and who keeps the template.
+//! Not its business: the packet around the values, and the life of the template.
 
 mod binary;
 
@@ -34,9 +34,9 @@ pub struct BoundParams<'a> {
     pub types: &'a [ParamType],
     /// A bit per parameter, lowest first.
     pub null_bitmap: &'a [u8],
-    /// The values in MySQL's binary protocol, those of NULLs and of `long_data` left out.
+    /// The values in MySQL's binary protocol, without those of NULLs and of `long_data`.
     pub values: &'a [u8],
-    /// What was sent ahead with `COM_STMT_SEND_LONG_DATA`, by parameter.
+    /// Values sent in advance with `COM_STMT_SEND_LONG_DATA`, by parameter.
     pub long_data: &'a BTreeMap<u16, Vec<u8>>,
 }
 

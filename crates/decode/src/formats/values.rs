@@ -1,10 +1,8 @@
 //! `INSERT INTO t [(cols)] VALUES (…), (…)` scanned by hand.
 //!
-//! One pass over the statement's bytes: a literal is recognised, converted and pushed into its
-//! column's buffer before the next one is looked at. `[…]` and `{…}` of literals are the texts of their values. Whatever else is not a
-//! plain literal (an expression,
-//! `DEFAULT`, a hint that MySQL executes, another statement behind) makes the scanner give up, and
-//! the general parser takes the statement.
+//! One pass over the statement's bytes: a literal is recognised, converted and pushed into its column's buffer before the next
+//! one is read. `[…]` and `{…}` of literals are the texts of their values. Anything other than a plain literal (an expression,
+//! `DEFAULT`, a hint that MySQL executes, a following statement) makes the scanner give up, and the general parser takes over.
 //!
 //! Invariant: [`ValuesOutcome::General`] and errors leave nothing in the builder.
 //!
@@ -115,7 +113,7 @@ fn scan_row(
     let fields = loader.target.field_count();
     let mut field = 0;
     loop {
-        // The commonest literals are put without a form in between.
+        // The most common literals are put without an intermediate form.
         if let Some(text) = scanner.plain_text() {
             if field < fields {
                 loader.put_text(field, text);
@@ -147,7 +145,7 @@ fn scan_row(
     if field == fields { Ok(Some(())) } else { Err(count_mismatch(row)) }
 }
 
-/// Whether there are integers in values of a type: a number with a point is none as a text, and is cut as a number.
+/// Whether values of a type contain integers: a number with a point is invalid as a text, and is truncated as a number.
 fn has_integers(data_type: DataType) -> bool {
     match data_type {
         DataType::Nested(nested) => match nested.kept() {

@@ -1,7 +1,7 @@
 //! Turns Arrow batches of any types into blocks: for INSERT … SELECT and expressions.
 //!
-//! Columns are matched by position. Arrays whose values all fit become columns as they are ([`crate::rows::whole`]);
-//! others are wrapped into something that gives cells, and types that no cell can hold are cast to text first.
+//! Columns are matched by position. Arrays whose values all fit become columns unchanged ([`crate::rows::whole`]); others are
+//! wrapped to yield cells, and types without a cell are cast to text first.
 //!
 //! Not its business: running the query.
 

@@ -3,7 +3,7 @@
 //! Invariant: a row is either in the builder with a value for every column, or it left no trace
 //! and is counted as filtered; only the first [`REJECTS_KEPT_MAX`] reasons are worded.
 //!
-//! Not its business: where cells come from.
+//! Not its business: the source of cells.
 
 use crate::blocks::block::Block;
 use crate::blocks::builder::BlockBuilder;
@@ -17,7 +17,7 @@ use tributary_types::{HiddenColumn, SqlError};
 pub const BLOCK_ROWS_TARGET: usize = 8192;
 /// … or when its values take this many bytes.
 pub const BLOCK_BYTES_TARGET: usize = 4 * 1024 * 1024;
-/// The most bytes that the values of a row may take, far below what a block can hold.
+/// The maximum bytes of a row's values, far below the capacity of a block.
 const ROW_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// The time and zone of a load.
@@ -100,7 +100,7 @@ pub(crate) struct Loader<'a> {
     progress: &'a mut Progress,
 }
 
-/// What a load has come to so far.
+/// The state of a load so far.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) decoded: Decoded,
@@ -110,7 +110,7 @@ pub(crate) struct Progress {
 /// The first fault of the row under construction.
 #[derive(Debug)]
 struct RowFault {
-    /// Empty if enough reasons are kept already.
+    /// Empty if enough reasons are stored already.
     reason: String,
     /// The reader found it (and shows the source), not the check on final values.
     is_conversion: bool,
@@ -137,7 +137,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// [`Loader::put`] of a text. Valid UTF-8.
+    /// [`Loader::put`] for a text. Valid UTF-8.
     #[inline]
     pub(crate) fn put_text(&mut self, field: usize, text: &[u8]) {
         let Some(column) = self.target.column_of(field) else { return };
@@ -146,7 +146,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// [`Loader::put`] of a number's SQL literal.
+    /// [`Loader::put`] for a number's SQL literal.
     #[inline]
     pub(crate) fn put_number(&mut self, field: usize, literal: &[u8]) {
         let Some(column) = self.target.column_of(field) else { return };
@@ -155,7 +155,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// [`Loader::put`] of an integer.
+    /// [`Loader::put`] for an integer.
     #[inline]
     pub(crate) fn put_int(&mut self, field: usize, value: i64) {
         let Some(column) = self.target.column_of(field) else { return };
@@ -176,14 +176,14 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Puts NULL for field `field`; `reason` says why the row is rejected if the column, which it is given, takes
-    /// none.
+    /// Puts NULL for field `field`; `reason` explains the rejection of the row if the column, whose name it gets, does not allow
+    /// NULL.
     #[inline]
     pub(crate) fn put_null(&mut self, field: usize, reason: impl FnOnce(&str) -> String) {
         self.put_fill(field, &Fill::Null, reason);
     }
 
-    /// Puts what a field is that the row does not have; `reason` as for [`Loader::put_null`].
+    /// Puts the value of a field that the row lacks; `reason` as for [`Loader::put_null`].
     #[inline]
     pub(crate) fn put_fill(&mut self, field: usize, fill: &Fill, reason: impl FnOnce(&str) -> String) {
         let Some(column) = self.target.column_of(field) else { return };
@@ -193,7 +193,7 @@ impl<'a> Loader<'a> {
         self.fail_with(|target| reason(target.name_of(column)));
     }
 
-    /// Puts what a row says of the columns that it gives, where each row says it.
+    /// Puts a row's own list of the columns that it gives.
     pub(crate) fn put_given(&mut self, text: Option<&[u8]>) {
         let Some(index) = self.target.schema().index_of_hidden(HiddenColumn::Given) else { return };
         let column = self.builder.column_mut(index);
@@ -240,7 +240,7 @@ impl<'a> Loader<'a> {
         self.progress.fault = Some(RowFault { reason, is_conversion });
     }
 
-    /// Ends a row. `source_line` gives the row as it came.
+    /// Ends a row. `source_line` returns the original row.
     #[inline]
     pub(crate) fn end_row(&mut self, source_line: impl FnOnce() -> String) {
         self.progress.decoded.counts.total += 1;
@@ -266,7 +266,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Drops a row that a block has no space for; all before it have less than [`BLOCK_BYTES_TARGET`].
+    /// Drops a row that does not fit into a block; all rows before it have less than [`BLOCK_BYTES_TARGET`].
     #[cold]
     fn drop_long_row(&mut self, bytes: usize, source_line: impl FnOnce() -> String) {
         self.fail_with_row(|_, _| {
@@ -314,7 +314,7 @@ impl<'a> Loader<'a> {
 }
 
 impl Decoded {
-    /// Counts a filtered row (its total is counted already) and keeps its reason if there is space.
+    /// Counts a filtered row (its total is counted already) and stores its reason if there is space.
     pub(crate) fn count_reject(&mut self, reject: impl FnOnce() -> Reject) {
         self.counts.filtered += 1;
         if self.rejects.len() < REJECTS_KEPT_MAX {

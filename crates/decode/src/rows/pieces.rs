@@ -1,10 +1,10 @@
 //! Cuts batches into pieces of the size of a block.
 //!
-//! Rows are measured by what they take when they are written out: a text that a dictionary has once, or a view refers to,
-//! counts for each row that has it. Nothing is copied for that.
+//! Rows are measured by their expanded size: a text that a dictionary contains once, or that a view refers to, counts for each of
+//! its rows. Nothing is copied for that.
 //!
 //! Invariant: a piece has at most [`BLOCK_ROWS_TARGET`] rows and [`BLOCK_BYTES_TARGET`] bytes, or it is one row, of at most
-//! [`ROW_BYTES_MAX`]. So whatever is made of a piece takes bounded memory.
+//! [`ROW_BYTES_MAX`]. So the results of a piece take bounded memory.
 
 use crate::cells::array_cells::run_places;
 use crate::rows::loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET};
@@ -14,9 +14,9 @@ use arrow::error::ArrowError;
 use std::ops::Range;
 use tributary_types::{ErrorCode, SqlError};
 
-/// The longest row, in bytes, written out.
+/// The longest row, in bytes, expanded.
 const ROW_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// What an offset of a text or a list takes, in bytes.
+/// The bytes of an offset of a text or a list.
 const OFFSET_BYTES: usize = size_of::<i32>();
 
 /// The rows of a batch, piece by piece.
@@ -33,7 +33,7 @@ impl Pieces {
     /// The next piece; `None` at the end.
     ///
     /// # Errors
-    /// A row is too long.
+    /// If a row is too long.
     pub fn next(&mut self) -> Result<Option<RecordBatch>, SqlError> {
         let left = self.batch.num_rows() - self.at;
         if left == 0 {
@@ -55,7 +55,7 @@ impl Pieces {
                 }
                 break piece;
             }
-            // What fits if all rows are alike, and half of it where they are not.
+            // The number that fits if all rows are alike, and half of it otherwise.
             let alike = (rows as u128 * BLOCK_BYTES_TARGET as u128 / bytes as u128) as usize;
             rows = alike.clamp(1, rows - 1);
         };
@@ -68,7 +68,7 @@ fn refused(text: impl AsRef<str>) -> SqlError {
     SqlError::detail(ErrorCode::Unknown, text)
 }
 
-/// What the rows of a batch take, written out.
+/// The expanded bytes of a batch's rows.
 fn batch_bytes(batch: &RecordBatch) -> Result<usize, ArrowError> {
     let mut bytes = 0_usize;
     for column in batch.columns() {
@@ -77,13 +77,13 @@ fn batch_bytes(batch: &RecordBatch) -> Result<usize, ArrowError> {
     Ok(bytes)
 }
 
-/// What all values of an array take, written out, in bytes.
+/// The expanded bytes of all values of an array.
 fn written_bytes(array: &dyn Array) -> Result<usize, ArrowError> {
     let len = array.len();
     let offsets = |of: usize| of.saturating_mul(OFFSET_BYTES);
     let all = |range: Range<usize>, values: &ArrayRef| written_bytes(&values.slice(range.start, range.len()));
     Ok(match array.data_type() {
-        // In a list it takes a place.
+        // In a list it takes an offset.
         DataType::Null | DataType::Boolean => len,
         DataType::FixedSizeBinary(width) => len.saturating_mul(usize::try_from(*width).unwrap_or(0).max(1)),
         DataType::Utf8 => span(array.as_string::<i32>().value_offsets()) + offsets(len),
@@ -191,7 +191,7 @@ fn dictionary_bytes(array: &dyn Array) -> Result<usize, ArrowError> {
     Ok(sum)
 }
 
-/// What one value takes; those of texts are told without a slice.
+/// The bytes of one value; lengths of texts are read without a slice.
 fn value_bytes(values: &ArrayRef, at: usize) -> Result<usize, ArrowError> {
     Ok(match values.data_type() {
         DataType::Utf8 => values.as_string::<i32>().value_length(at) as usize,

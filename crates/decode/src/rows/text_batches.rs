@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use std::sync::Arc;
 use tributary_types::{ErrorCode, SqlError};
 
-/// The most columns of a body whose fields are not named by the load.
+/// The maximum columns of a body whose fields are not named by the load.
 const COLUMNS_MAX: usize = 16_384;
 
 /// The columns under construction, the complete batches, and the counts.
@@ -21,24 +21,24 @@ pub(crate) struct TextBatches {
     bytes: usize,
     pub batches: Vec<RecordBatch>,
     pub decoded: Decoded,
-    /// How many columns there would be, if they are too many.
+    /// The number of columns, if they are too many.
     refused_columns: Option<usize>,
 }
 
 impl TextBatches {
-    /// Names the columns. Comes before any row. Only the first [`COLUMNS_MAX`] are made, see [`TextBatches::check_columns`].
+    /// Names the columns. Called before any row. Only the first [`COLUMNS_MAX`] are created, see [`TextBatches::check_columns`].
     pub fn set_columns<'a>(&mut self, names: impl ExactSizeIterator<Item = &'a str>) {
         let count = names.len();
         self.refused_columns = Some(count).filter(|&count| count > COLUMNS_MAX);
         let names = names.take(COLUMNS_MAX);
         let fields: Vec<Field> = names.map(|name| Field::new(name, DataType::Utf8, true)).collect();
-        // They grow with what they hold: a line of nothing but separators has many.
+        // They grow with their contents: a line of only separators has many.
         self.columns = fields.iter().map(|_| StringBuilder::with_capacity(0, 0)).collect();
         self.schema = Some(Arc::new(Schema::new(fields)));
     }
 
     /// # Errors
-    /// There are more columns than a body may have.
+    /// If there are more columns than a body may have.
     pub fn check_columns(&self) -> Result<(), SqlError> {
         let Some(count) = self.refused_columns else { return Ok(()) };
         let text = format!(

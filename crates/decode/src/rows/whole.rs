@@ -1,8 +1,7 @@
 //! Columns of Arrow batches into columns of a table: whole arrays at a time where every value fits, else row by row.
 //!
-//! Invariant: both ways give the same rows. A whole array is taken only where no value of it changes, or where its
-//! conversion is the one that cells have; a single value that does not fit sends its batch through the cells, which
-//! judge it and word its reason.
+//! Invariant: both paths give the same rows. A whole array is taken only if no value of it changes, or if its conversion equals
+//! that of cells; a single value that does not fit sends its batch through the cells, which judge it and word its reason.
 //!
 //! Not its business: which array is which field.
 
@@ -32,7 +31,7 @@ pub(crate) enum Field {
     Absent(Fill),
 }
 
-/// Rows of a load: for each field of the target its values. At most so many as a block should have.
+/// Rows of a load: for each field of the target its values. At most as many as a block should have.
 pub(crate) struct Rows<'a> {
     pub(crate) fields: &'a [Field],
     pub(crate) count: usize,
@@ -140,7 +139,7 @@ fn row_text(number: u64, row: usize, columns: &[Option<ArrayCells>]) -> String {
     text
 }
 
-/// The values of a row, each behind a blank, as many as the log shows.
+/// The values of a row, each after a blank, as many as the log shows.
 pub(crate) fn push_values<'a>(
     text: &mut String,
     row: usize,

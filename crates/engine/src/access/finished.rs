@@ -1,9 +1,9 @@
-//! Where each request ends, whichever door it came by: the one place that sees who asked for what, and how it ended.
+//! The end of each request, whatever its entry point: the one place that sees the user, the request and its outcome.
 //!
-//! Invariant: a request ends here once, when its answer is known: a text of statements or a prepared statement of a MySQL client, a
-//! load or a two-phase operation over HTTP, a job. Today that feeds metrics and the log; an audit log and quotas belong here.
+//! Invariant: a request ends here once, when its answer is known: a text of statements or a prepared statement of a MySQL client,
+//! a load or a two-phase operation over HTTP, a job. Today that feeds metrics and the log; an audit log and quotas belong here.
 //!
-//! Not its business: what is answered, and loads within a request.
+//! Not its business: the answers, and loads within a request.
 
 use crate::engine::Engine;
 use prometheus::{
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tributary_sql::without_secrets;
 use tributary_types::Principal;
 
-/// What a request came by.
+/// The entry point of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Door {
     Statement,
@@ -45,12 +45,12 @@ impl Door {
 pub(crate) struct FinishedRequest<'a> {
     pub principal: &'a Principal,
     pub door: Door,
-    /// The statement, or the name of the load or job. It may have secrets, which are shown to nobody.
+    /// The statement, or the name of the load or job. It may contain secrets, which are never shown.
     pub statement: &'a str,
-    /// Rows that were changed, loaded or given.
+    /// Rows that were changed, loaded or returned.
     pub rows: u64,
     pub took: Duration,
-    /// Why it failed, if it did.
+    /// The error of a failed request.
     pub error: Option<&'a str>,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Process {
 /// The current state of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessState {
-    /// Who is logged in, which COM_CHANGE_USER changes.
+    /// The logged-in user, which COM_CHANGE_USER changes.
     pub user: String,
     pub database: Option<String>,
     /// The statement that runs or ran last; a buffer that is used again.
@@ -60,7 +60,7 @@ impl Process {
         state.since = Instant::now();
     }
 
-    /// Another user has logged in.
+    /// Records that another user has logged in.
     pub fn is_of(&self, user: &str) {
         self.state.lock().user = user.to_owned();
     }

@@ -38,7 +38,7 @@ async fn a_job_that_panics_is_cancelled_with_the_text_and_nobody_waits_for_it() 
         record.error
     );
     assert_eq!(engine.ingest.watcher().panics("broker_load"), 1);
-    // Whatever the work does, the end of it is announced.
+    // Whatever the work does, its end is announced.
     let work = {
         let job = Arc::clone(&stopped);
         async move {

@@ -178,7 +178,7 @@ impl Engine {
     ) -> Result<(), SqlError> {
         let table = self.names().find(&name.db, &name.table);
         if table.is_none() && self.names().find_of_any_role(&name.db, &name.table).is_some() {
-            // It is none that a statement can name.
+            // It is one that statements can't name.
             return match if_exists {
                 true => Ok(()),
                 false => self.names().table(&name.db, &name.table).map(drop),

@@ -1,7 +1,7 @@
 //! Tables that get their rows before they get their names: `CREATE TABLE … AS SELECT` creates one.
 //!
-//! Invariant: a table is seen under its name only with all its rows. Until then it has a role that no name from outside finds;
-//! what ends in between, by an error or with the server, leaves a table of that role, which is dropped.
+//! Invariant: a table is visible under its name only with all its rows. Until then it has a role that names from outside never
+//! match; a failure in between, by an error or with the server, leaves a table of that role, which is dropped.
 
 use crate::ddl::tables::Changing;
 use crate::engine::Engine;

@@ -183,7 +183,7 @@ impl Engine {
         self.running.background.lock().extend(tasks);
     }
 
-    /// Does `work` again and again in a watched task, with the pause that it returns in between, as long as the engine is there.
+    /// Runs `work` repeatedly in a watched task, with the returned pause in between, as long as the engine exists.
     fn repeat<W: Future<Output = Duration> + Send + 'static>(
         self: &Arc<Self>,
         name: &'static str,
@@ -292,10 +292,10 @@ async fn open_catalog(options: &EngineOptions) -> Result<(NodeFile, Arc<Catalog>
     Ok((node, Arc::new(catalog)))
 }
 
-/// Lets only the server's user read the catalog, which has the keys of stores that jobs need, in clear.
+/// Restricts reading of the catalog to the server's user: it contains the keys of stores that jobs need, in clear.
 fn keep_private(location: &CatalogLocation) {
     let CatalogLocation::Sqlite(file) = location;
-    // The files beside it get the mode that it has.
+    // The files beside it inherit its mode.
     let kept = OpenOptions::new().create(true).append(true).mode(0o600).open(file).and_then(|file| {
         let mode = file.metadata()?.permissions().mode();
         if mode & 0o077 == 0 { Ok(()) } else { file.set_permissions(Permissions::from_mode(mode & 0o700)) }
@@ -306,7 +306,7 @@ fn keep_private(location: &CatalogLocation) {
     for end in ["-wal", "-shm"] {
         let mut beside = file.clone().into_os_string();
         beside.push(end);
-        // They are there while a catalog is open, and after a crash.
+        // They exist while a catalog is open, and after a crash.
         let _ = std::fs::set_permissions(beside, Permissions::from_mode(0o600));
     }
 }

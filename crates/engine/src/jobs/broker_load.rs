@@ -182,7 +182,7 @@ impl Engine {
 enum Again {
     Begun(Box<Plan>, Load),
     Committed(Ended),
-    /// It may be what ends the server.
+    /// It may be the cause of the server's crashes.
     GivenUp,
 }
 

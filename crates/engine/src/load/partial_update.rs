@@ -21,7 +21,7 @@ use tributary_types::{
 pub(crate) struct KnownKeys {
     /// All keys must be there.
     rejects_new: bool,
-    /// The rows are those of an UPDATE, which has read them.
+    /// The rows come from an UPDATE, which has read them.
     are_updated: bool,
     /// Columns, by their indexes in the schema, for which rows with new keys have no value. The keys of rows that do not give
     /// them must exist.
@@ -37,7 +37,7 @@ impl KnownKeys {
         is_needed.then(|| Box::new(Self { rejects_new, unfilled, is_flexible, ..Self::default() }))
     }
 
-    /// What the rows of an UPDATE must find: the rows that it has read.
+    /// For an UPDATE: its rows must still exist.
     pub fn of_update() -> Box<Self> {
         Box::new(Self { rejects_new: true, are_updated: true, ..Self::default() })
     }
@@ -196,7 +196,7 @@ impl Engine {
         self.ready_to_update(table).await
     }
 
-    /// As [`Engine::ready_for_partial`], for UPDATE: any table with UNIQUE KEY can complete the rows that it brings.
+    /// Like [`Engine::ready_for_partial`], for UPDATE: any table with UNIQUE KEY can complete its rows.
     ///
     /// # Errors
     /// The catalog can't be written.

@@ -3,8 +3,8 @@
 //! A small body is held in memory, where it counts like a load on its way in; a larger one goes to a file without a name, which
 //! disappears when the load ends, however it ends.
 //!
-//! Invariant: all files together take no more of the disk than their limit, so that they leave space for the log and the
-//! catalog. What a file takes is charged before it is written, and given back when the file is gone.
+//! Invariant: all files together use no more of the disk than their limit, so that they leave space for the log and the catalog.
+//! Space is charged before it is written, and returned when the file is deleted.
 
 use crate::variables::time_zone::{self, Zone};
 use bytes::Bytes;
@@ -27,7 +27,7 @@ const IN_CROWDED_MEMORY_BYTES_MAX: usize = 64 * 1024;
 
 /// The disk is charged in multiples of this, in bytes.
 const CHARGED_STEP_BYTES: u64 = 1024 * 1024;
-/// What a server whose disk can't be measured gives to bodies, in bytes.
+/// The bytes for bodies on a server whose disk can't be measured.
 const UNMEASURED_LIMIT_BYTES: u64 = 1 << 30;
 
 /// Room for bodies.
@@ -40,13 +40,13 @@ pub(crate) struct SpoolRoom {
 }
 
 impl SpoolRoom {
-    /// The most bytes that a body of a format may have: no limit for one that is read while it comes.
+    /// The maximum bytes of a body of a format: unlimited if it is read while it arrives.
     pub fn limit_of(&self, format: &BodyFormat) -> u64 {
         if format.is_gathered() { self.disk.limit } else { u64::MAX }
     }
 }
 
-/// The limit in bytes for a setting, of which 0 is a tenth of what is free on the disk of `directory`.
+/// The limit in bytes for a setting, of which 0 means a tenth of the free space on the disk of `directory`.
 pub(crate) fn disk_limit(setting_bytes: u64, directory: &Path) -> u64 {
     match setting_bytes {
         0 => OsDisk.available_bytes(directory).map_or(UNMEASURED_LIMIT_BYTES, |free| free / 10),
@@ -54,10 +54,10 @@ pub(crate) fn disk_limit(setting_bytes: u64, directory: &Path) -> u64 {
     }
 }
 
-/// An empty directory for files that no start of the server needs.
+/// Creates an empty directory for files that are not needed after a restart.
 ///
 /// # Errors
-/// It can't be emptied or made.
+/// If it can't be emptied or created.
 pub(crate) fn emptied(directory: PathBuf) -> io::Result<PathBuf> {
     match std::fs::remove_dir_all(&directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -67,14 +67,14 @@ pub(crate) fn emptied(directory: PathBuf) -> io::Result<PathBuf> {
     Ok(directory)
 }
 
-/// The error of a load that there is no memory for.
+/// The error of a load for lack of memory.
 pub(crate) fn memory_full() -> SqlError {
     let text =
         "loads hold all the memory that there is for them; nothing of this one was kept, load it again later";
     SqlError::detail(ErrorCode::Unknown, text)
 }
 
-/// The disk that bodies may take together.
+/// The disk space that bodies may use together.
 #[derive(Debug)]
 pub(crate) struct SpoolDisk {
     limit: u64,
@@ -87,7 +87,7 @@ impl SpoolDisk {
     }
 }
 
-/// What one body takes of the disk.
+/// The disk space of one body.
 #[derive(Debug)]
 struct DiskCharge {
     disk: Arc<SpoolDisk>,
@@ -95,10 +95,10 @@ struct DiskCharge {
 }
 
 impl DiskCharge {
-    /// Makes it enough for `bytes`.
+    /// Raises the charge to `bytes`.
     ///
     /// # Errors
-    /// All bodies together would take more than their limit.
+    /// If all bodies together would exceed their limit.
     fn grow_to(&mut self, bytes: u64) -> io::Result<()> {
         if bytes <= self.bytes {
             return Ok(());
@@ -149,7 +149,7 @@ impl LoadHost for Host {
     }
 }
 
-/// What a decoder holds, as memory of a load on its way in.
+/// The memory of a decoder, as memory of an incoming load.
 struct Account(Mutex<InFlight>);
 
 impl MemoryAccount for Account {
@@ -210,7 +210,7 @@ impl Spool for BodySpool {
 pub(crate) struct BodyFile {
     file: File,
     bytes: u64,
-    /// `None` for a file that was there before.
+    /// `None` for a file that existed before.
     _charge: Option<DiskCharge>,
 }
 

@@ -17,7 +17,7 @@ struct Database {
 }
 
 impl Database {
-    /// The table of that name, unless it is one that nobody names.
+    /// The table of that name, unless statements can't name it.
     fn own(&self, name: &str) -> Option<Arc<Table>> {
         self.tables.get(name).filter(|table| table.with_def(|def| def.role.is_own())).cloned()
     }
@@ -89,12 +89,12 @@ impl Names {
         })
     }
 
-    /// The table of that name that statements can name, if there is one.
+    /// The table of that name that statements can name, if it exists.
     pub fn find(&self, db: &str, name: &str) -> Option<Arc<Table>> {
         self.databases.read().get(db)?.own(name)
     }
 
-    /// The table of that name whatever its role is. For names that the server makes, never for one that came from outside.
+    /// The table of that name whatever its role is. For names that the server generates, never for one from outside.
     pub fn find_of_any_role(&self, db: &str, name: &str) -> Option<Arc<Table>> {
         self.databases.read().get(db)?.tables.get(name).cloned()
     }

@@ -25,7 +25,8 @@ pub struct EngineOptions {
     /// A load with more decoded bytes is written to data files while it arrives.
     pub large_load_bytes: u64,
     pub error_log_keep: Duration,
-    /// The disk that bodies which wait to be read may take together, and as much what queries spill; 0: a tenth of what is free.
+    /// The disk space that bodies waiting to be read may use together, and the same for spilling queries; 0 means a tenth of the
+    /// free space.
     pub spool_limit_bytes: u64,
     /// How often partitions are made and dropped by the clock.
     pub dynamic_partition_interval: Duration,
@@ -33,7 +34,7 @@ pub struct EngineOptions {
     pub trash_expire: Duration,
     /// The directory below which statements may read local files; `None`: none.
     pub secure_load_dir: Option<PathBuf>,
-    /// Which servers statements may name.
+    /// The servers that statements may name.
     pub egress: Arc<Egress>,
     pub ingest: IngestOptions,
     pub store: StoreOptions,

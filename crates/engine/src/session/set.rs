@@ -12,15 +12,15 @@ use tributary_query::ScalarValue;
 use tributary_sql::{Scope, SelectQuery, SetItem, SetValue};
 use tributary_types::{ErrorCode, SqlError};
 
-/// User variables that a session may have.
+/// The maximum user variables of a session.
 const USER_VARIABLES_MAX: usize = 1024;
 /// Bytes of the names and values of all user variables of a session.
 const USER_VARIABLES_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Sets a user variable, or forgets it.
+/// Sets a user variable, or removes it.
 ///
 /// # Errors
-/// The session would have too many, or too large ones.
+/// If the session would have too many, or too large ones.
 fn set_user_variable(
     variables: &mut BTreeMap<String, String>,
     name: String,

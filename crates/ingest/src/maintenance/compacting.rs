@@ -28,7 +28,7 @@ impl Ingest {
                     // One compaction reads no more than some files.
                     Ok(true) if at_rest => drop(self.to_compact.lock().insert(table.id())),
                     Ok(_) => {}
-                    // It is tried again after the table's next flush.
+                    // It is retried after the table's next flush.
                     Err(_) => drop(self.to_compact.lock().remove(&table.id())),
                 }
             }

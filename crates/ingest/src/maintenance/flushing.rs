@@ -1,13 +1,13 @@
-//! Which tables are flushed when.
+//! The choice of tables to flush.
 //!
-//! Several tables are flushed at once, each by one task, so a store that is slow for one table holds up neither the others nor the
-//! release of the log. A table is flushed when its memtable is large or old enough. When memory is short, the largest memtable is
-//! flushed; when a log is nearly full, whatever holds its oldest entries is: a memtable is flushed, an open group is closed. A table
-//! whose flush fails is left alone for a while that doubles with each failure.
+//! Several tables are flushed at a time, each by one task, so a slow store of one table delays neither the others nor the release
+//! of the log. A table is flushed when its memtable is large or old enough. When memory is short, the largest memtable is
+//! flushed; when a log is nearly full, the holder of its oldest entries is released: a memtable is flushed, an open group is
+//! closed. A table whose flush fails is skipped for a while that doubles with each failure.
 //!
-//! Invariant: a table is flushed by one task at a time, and no more than [`FLUSHES_AT_ONCE`] are.
+//! Invariant: a table is flushed by one task at a time, with at most [`FLUSHES_AT_ONCE`] flushes in total.
 //!
-//! Not its business: how a memtable becomes data files, and how long a call to the store may take.
+//! Not its business: the conversion of a memtable to data files, and time limits of calls to the store.
 
 use crate::group::CloseReason;
 use crate::ingest::Ingest;
@@ -24,27 +24,27 @@ use std::time::{Duration, Instant};
 use tributary_table::Table;
 use tributary_types::{TableId, host};
 
-/// How many tables are flushed at a time.
+/// The number of concurrent flushes.
 const FLUSHES_AT_ONCE: usize = 4;
 /// How often tables are checked for flushes that are due.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
-/// How long it waits under pressure before it checks again: what is in open groups can't be flushed, and
-/// loads that wait for memory ask again and again.
+/// Pause under pressure before the next check: rows in open groups can't be flushed, and loads that wait for memory check again
+/// and again.
 const PRESSED_PAUSE: Duration = Duration::from_millis(5);
-/// A flush that takes longer is not waited for when memory is short: another table's is begun.
+/// A flush that takes longer is not waited for when memory is short: another table's is started.
 const SLOW_FLUSH_MIN: Duration = Duration::from_secs(5);
-/// Beside slow flushes, a memtable of less than this part of the memory is flushed only if loads wait.
+/// Beside slow flushes, a memtable below this fraction of the memory is flushed only if loads wait.
 const SMALL_PART: u64 = 64;
-/// The share of a log's limit, in percent, from which what holds the oldest entries is flushed.
+/// The share of a log's limit, in percent, from which the holder of the oldest entries is flushed.
 const WAL_PRESSURE_PERCENT: u64 = 50;
-/// How long a table is left alone after its first failed flush; the time doubles with each further one.
+/// The time for which a table is skipped after its first failed flush; it doubles with each further one.
 const BACK_OFF_MIN: Duration = Duration::from_millis(500);
 const BACK_OFF_MAX: Duration = Duration::from_secs(30);
 
 /// A flush that is under way.
 struct Running {
     since: Instant,
-    /// Bytes of its memtable that are encoded, in whose place loads may come.
+    /// Encoded bytes of its memtable, which loads may already replace.
     encoded: Arc<AtomicU64>,
 }
 
@@ -63,7 +63,7 @@ impl BackOff {
     }
 }
 
-/// The flushes that are under way, and the tables that are left alone.
+/// The running flushes, and the tables that are skipped.
 #[derive(Default)]
 struct Flushes {
     tasks: FuturesUnordered<BoxFuture<'static, (TableId, bool)>>,
@@ -85,7 +85,7 @@ impl Flushes {
         }
     }
 
-    /// Whether the table is left alone, or its flush takes long.
+    /// Whether the table is skipped, or its flush takes long.
     fn is_stuck(&self, table: TableId, now: Instant) -> bool {
         match self.running.get(&table) {
             Some(running) => now - running.since >= SLOW_FLUSH_MIN,
@@ -93,7 +93,7 @@ impl Flushes {
         }
     }
 
-    /// Bytes of a memtable less those in whose place loads may come already.
+    /// Bytes of a memtable that loads may not replace yet.
     fn bytes_of(&self, table: &Table) -> u64 {
         let bytes = table.memtable_bytes();
         let Some(running) = self.running.get(&table.id()) else { return bytes };
@@ -125,7 +125,7 @@ impl Ingest {
         }
     }
 
-    /// Starts the flushes that are due or needed, as many as may run.
+    /// Starts the flushes that are due or needed, up to the limit.
     fn start_flushes(self: &Arc<Self>, flushes: &mut Flushes) {
         if self.core.memory.groups_are_in_the_way() {
             self.all_queues().iter().for_each(|queue| queue.close_now(CloseReason::Memory));
@@ -143,8 +143,8 @@ impl Ingest {
         }
     }
 
-    /// Tables to flush, the most urgent first: those that keep a full log from being released, the largest if memory is short, and
-    /// those that are due, the oldest first.
+    /// Tables to flush, the most urgent first: holders of a full log, the largest if memory is short, and the due ones, the
+    /// oldest first.
     fn wanted(&self, queues: &[Arc<TableQueue>], flushes: &Flushes, now: Instant) -> Vec<Arc<Table>> {
         let mut wanted = Vec::new();
         let pressed = self.spaces.iter().filter(|space| {
@@ -154,7 +154,7 @@ impl Ingest {
         for space in pressed {
             match lowest_needed(space, queues) {
                 Some((_, Holder::Memtable(queue))) => wanted.push(Arc::clone(&queue.table)),
-                // Its rows go to the memtable, if it is open.
+                // Its rows move to the memtable, if it is open.
                 Some((_, Holder::Group(queue))) => queue.close_now(CloseReason::Log),
                 None => {}
             }
@@ -169,7 +169,7 @@ impl Ingest {
         wanted
     }
 
-    /// The table whose flush frees the most memory, unless it is flushed already.
+    /// The table whose flush frees the most memory, unless it is already being flushed.
     fn largest(&self, queues: &[Arc<TableQueue>], flushes: &Flushes, now: Instant) -> Option<Arc<Table>> {
         let with_bytes = queues.iter().map(|queue| (queue.table.memtable_bytes(), &queue.table));
         let mut tables: Vec<_> = with_bytes.filter(|(bytes, _)| *bytes > 0).collect();
@@ -189,12 +189,12 @@ impl Ingest {
             async move { ingest.flush(&table, encoded).await }
         };
         flushes.running.insert(id, Running { since, encoded });
-        // A panic counts as a failure: the table is tried again later.
+        // A panic counts as a failure: the table is retried later.
         let task = async move { (id, ingest.watcher.run_owned("flush", work).await.unwrap_or(false)) };
         flushes.tasks.push(Box::pin(task));
     }
 
-    /// Flushes a table. `false`: it failed.
+    /// Flushes a table. Returns `false` if it failed.
     async fn flush(&self, table: &Table, encoded: Arc<AtomicU64>) -> bool {
         let started = host::now();
         let memory = Arc::clone(&self.core.memory);
@@ -232,7 +232,7 @@ impl Ingest {
     pub async fn flush_all(&self) {
         let tables = self.tables();
         for table in &tables {
-            // A panic in one flush must not keep the others' rows from their files.
+            // A panic in one flush must not stop the flushes of the others.
             drop(self.watcher.catch("flush", self.flush(table, Arc::default())).await);
         }
         self.core.memory.set_memtables(tables.iter().map(|table| table.memtable_bytes()).sum());

@@ -1,7 +1,7 @@
 //! Releasing the logs.
 //!
-//! Invariant: a log is released up to the lowest place that is still needed: by a group or transaction that is not visible, by a
-//! memtable that is not in data files, by a kept label or a position in a source that is not in the catalog.
+//! Invariant: a log is released up to its lowest pin: of a group or transaction that is not visible, a memtable that is not in
+//! data files, a label or progress that is not in the catalog.
 
 use crate::ingest::Ingest;
 use crate::maintenance::wal_space::WalSpace;
@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tributary_types::Lsn;
 
-/// How often the logs are released when no flush has ended.
+/// The interval of releases when no flush has ended.
 const RELEASE_INTERVAL: Duration = Duration::from_millis(250);
 
-/// What keeps a log from being released beyond its lowest place.
+/// The holder of a log's lowest pin.
 pub(super) enum Holder<'a> {
     /// A memtable, which a flush moves to data files.
     Memtable(&'a Arc<TableQueue>),
@@ -30,8 +30,8 @@ impl Ingest {
         }
     }
 
-    /// Releases what nobody needs any more. The order matters: the end of the log is read first,
-    /// so a transaction that begins meanwhile lies above it.
+    /// Releases everything below the lowest pin. The order matters: the end of the log is read first, so a transaction that
+    /// begins meanwhile is above it.
     pub(super) async fn release_logs(&self) {
         let ends: Vec<Lsn> = self.spaces.iter().map(|space| space.wal.end_lsn()).collect();
         let next_txn = self.core.transactions.peek_next();
@@ -47,7 +47,7 @@ impl Ingest {
     }
 }
 
-/// The lowest place of a log that one of its tables needs, and what needs it.
+/// The lowest place of a log that one of its tables needs, and its holder.
 pub(super) fn lowest_needed<'a>(
     space: &Arc<WalSpace>,
     queues: &'a [Arc<TableQueue>],

@@ -1,10 +1,10 @@
 //! Background work that must not end silently.
 //!
-//! Invariant: a panic in watched work is logged and counted, and the work begins again; if it keeps panicking, the process ends, for
-//! a server that no longer flushes or releases its logs must not look healthy.
+//! Invariant: a panic in watched work is logged and counted, and the work starts again; if it keeps panicking, the process ends,
+//! because a server that no longer flushes or releases its logs must not look healthy.
 //!
-//! Not its business: panics on the threads of a blocking pool, which are errors where they are awaited, and work that somebody waits
-//! for. A simulation takes every panic for a broken promise, so there all panics pass.
+//! Not its business: panics on the threads of a blocking pool, which are errors where they are awaited, and awaited work. A
+//! simulation treats every panic as a violation, so there all panics pass.
 
 use futures::FutureExt;
 use prometheus::{IntCounterVec, Opts, Registry};
@@ -20,13 +20,13 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 use tributary_types::host;
 
-/// The pause before work that panicked begins again.
+/// The pause before work that panicked starts again.
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
 /// Panics of one kind of work within [`PANICS_WINDOW`] that end the process.
 const PANICS_MAX: usize = 5;
 const PANICS_WINDOW: Duration = Duration::from_secs(60);
 
-/// Ends the process; told which work keeps panicking and the text of its last panic.
+/// Ends the process; gets the name of the panicking work and the text of its last panic.
 type GiveUp = dyn Fn(&str, &str) + Send + Sync;
 
 /// Starts background work and watches it. Clones share their counters.
@@ -44,7 +44,7 @@ impl fmt::Debug for Watcher {
     }
 }
 
-/// Panics that were caught in background work, by task; registered once.
+/// Panics caught in background work, by task; registered once.
 pub(crate) fn panic_counter(registry: &Registry) -> Result<IntCounterVec, prometheus::Error> {
     let opts =
         Opts::new("tributary_background_panics_total", "Panics that were caught in background work, by task");
@@ -54,18 +54,18 @@ pub(crate) fn panic_counter(registry: &Registry) -> Result<IntCounterVec, promet
 }
 
 impl Watcher {
-    /// A watcher of work on the runtime that this is called in.
+    /// Creates a watcher of work on the current runtime.
     pub(crate) fn new(panics: IntCounterVec) -> Self {
         Self { runtime: Handle::current(), panics, pause: RESTART_PAUSE, give_up: Arc::new(end_process) }
     }
 
-    /// Panics of that task that were caught since the start.
+    /// Panics of that task caught since the start.
     #[must_use]
     pub fn panics(&self, name: &str) -> u64 {
         self.panics.with_label_values(&[name]).get()
     }
 
-    /// Runs the work that `make` makes until it returns. After a panic it is made again; after [`PANICS_MAX`] panics within
+    /// Runs the work that `make` creates until it returns. After a panic it is created again; after [`PANICS_MAX`] panics within
     /// [`PANICS_WINDOW`] the process ends. `None` in a simulation, whose tasks end with their machine.
     pub fn spawn_watched<W>(
         &self,
@@ -95,7 +95,7 @@ impl Watcher {
         }))
     }
 
-    /// Runs work once. A panic is logged and counted, and is nobody's.
+    /// Runs work once. A panic is logged and counted, and has no further effect.
     pub fn spawn_once(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
         let watcher = self.clone();
         self.runtime.spawn(async move { drop(watcher.catch(name, work).await) });

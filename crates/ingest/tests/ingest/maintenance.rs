@@ -1,4 +1,4 @@
-//! Background work: flushes beside each other, under pressure, and after a panic.
+//! Background work: concurrent flushes, under pressure, and after a panic.
 
 use crate::support::*;
 use async_trait::async_trait;
@@ -10,7 +10,7 @@ use object_store::{
 };
 use std::fmt;
 
-/// A store in memory whose next read of a data file panics when it is told to.
+/// A store in memory whose next read of a data file panics on command.
 #[derive(Debug, Default)]
 struct Panicking {
     objects: InMemory,
@@ -117,7 +117,7 @@ async fn a_nearly_full_log_has_the_table_flushed_that_holds_its_oldest_rows() {
     let background = running.ingest.start_maintenance();
     let mut loaded = 0;
     for number in 0..120 {
-        // A client that does not outrun the flushes.
+        // A client that is not faster than the flushes.
         until("the log has space", || running.wal().live_bytes() < WAL_BYTES * 3 / 4).await;
         let rows: Vec<String> =
             (0..LOAD_ROWS).map(|row| format!("({}, '{:040}')", number * LOAD_ROWS + row, row)).collect();

@@ -1,10 +1,10 @@
-//! Limits how long each call to a store may take.
+//! Limits the time of each call to a store.
 //!
-//! Invariant: whoever waits for a store waits no longer than the limit for any one call: a request, a part of an upload, a piece of
-//! a body or of a list. A call that was given up may be carried out later nevertheless, so an error says as little as one whose
-//! answer was lost.
+//! Invariant: a caller of a store waits no longer than the limit for any one call: a request, a part of an upload, a piece of a
+//! body or of a list. An abandoned call may be carried out later nevertheless, so its error means as little as one whose answer
+//! was lost.
 //!
-//! Not its business: trying again. Reading a file of the local disk is not a call to a store.
+//! Not its business: retries. Reading a file of the local disk is not a call to a store.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tributary_types::host;
 
-/// A store of which each call ends within a limit.
+/// A store whose calls each end within a limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Deadline {
     inner: Arc<dyn ObjectStore>,
@@ -57,7 +57,7 @@ fn late(limit: Duration, doing: &str, location: &Path) -> Error {
     Error::Generic { store: "Deadline", source: text.into() }
 }
 
-/// The items of a stream, each of which is waited for no longer than `limit`. It ends with the first that does not come.
+/// The items of a stream, each awaited no longer than `limit`. It ends with the first that does not arrive.
 fn items_in_time<T: Send + 'static>(
     limit: Duration,
     doing: &'static str,
@@ -72,12 +72,12 @@ fn items_in_time<T: Send + 'static>(
             match next {
                 Ok(None) => None,
                 Ok(Some(item)) => Some((Ok(item), Some(items))),
-                // An error of the store is not the end of its stream, but nobody reads on after one.
+                // An error of the store is not the end of its stream, but no reader continues after one.
                 Err(error) => Some((Err(error), None)),
             }
         }
     })
-    // Libraries ask again after the end.
+    // Libraries poll again after the end.
     .fuse()
     .boxed()
 }
@@ -181,7 +181,7 @@ mod tests {
     use object_store::memory::InMemory;
     use std::future::pending;
 
-    /// A store that never answers what concerns `stuck`, and gives no second piece of a body.
+    /// A store that never answers requests about `stuck`, and gives no second piece of a body.
     #[derive(Debug)]
     struct Stuck(InMemory);
 

@@ -87,7 +87,7 @@ pub(super) const fn address() -> Accepts<IpAddr> {
     text("an IP address like `127.0.0.1`", |text| text.parse().ok())
 }
 
-/// Networks divided by `;`.
+/// Networks separated by `;`.
 pub(super) const fn egress() -> Accepts<Egress> {
     text(
         "networks like `127.0.0.0/8` separated by `;`, with `!` before those that are forbidden",

@@ -155,7 +155,7 @@ fn try_ok(client: &mut Client, sql: &str) -> Result<(), ServerError> {
     client.try_bytes(sql.as_bytes()).expect("the connection stays")
 }
 
-/// A catalog from before tables had roles says them by their names.
+/// In a catalog from before tables had roles, names imply them.
 #[test]
 fn temporary_partitions_of_an_old_catalog_are_found_by_their_table_alone() {
     let mut server = Server::start();

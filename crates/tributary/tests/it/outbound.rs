@@ -1,4 +1,4 @@
-//! Where statements may make the server connect to, and what it shows of its secrets.
+//! The addresses that statements may make the server connect to, and the visibility of its secrets.
 
 use crate::support::{Curl, HttpServer, Page, Server};
 use std::os::unix::fs::PermissionsExt;
@@ -51,7 +51,7 @@ fn the_catalog_with_its_keys_is_for_the_servers_user_alone() {
     for name in ["catalog.db-wal", "catalog.db-shm"] {
         assert!(mode(name).is_ok_and(|mode| mode == 0o600), "{name}");
     }
-    // One that an earlier version has made.
+    // A catalog of an earlier version.
     server.stop();
     let file = server.data().join("catalog.db");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("its owner may");

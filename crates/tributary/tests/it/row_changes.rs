@@ -1,4 +1,4 @@
-//! Statements that change rows: in which partitions, and beside loads and each other.
+//! Statements that change rows: in given partitions, and concurrently with loads and each other.
 
 use crate::support::{Client, Curl, HttpServer, MariaDb, Page, Server, wait_until};
 use std::sync::Arc;
@@ -215,7 +215,7 @@ fn an_update_loads_keys_and_assigned_columns_and_no_others() {
         let rows = db.client.rows("SELECT k, v, w FROM u ORDER BY k");
         assert_eq!(rows, ["1|2|9", "2|2|1", "3|1|1"], "merge on write: {merge_on_write}");
 
-        // A row that a load deletes meanwhile does not come back, and nothing is changed.
+        // A row that a load deletes meanwhile is not restored, and nothing is changed.
         let held = Held::new(&[1, 3]);
         updater.send(&format!("UPDATE u SET v = 7 FROM {} WHERE u.k = CAST(h.c1 AS INT)", held.source()));
         wait_until("the UPDATE has begun to read", || held.web.requests() >= 1);

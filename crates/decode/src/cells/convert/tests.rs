@@ -4,7 +4,7 @@ use crate::testing::{column, rows, schema};
 use crate::{Block, BlockBuilder};
 use tributary_types::DataType;
 
-/// The value that `text` becomes, as Arrow prints it; `None` if it is no value.
+/// The value into which `text` is converted, as Arrow prints it; `None` if there is none.
 fn converted(data_type: DataType, text: &str) -> Option<String> {
     converted_if(true, data_type, text)
 }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 /// An array of nested values whose parts give cells.
 ///
-/// The array may be a part of a larger one, whose lists share their items: the parts are those of its rows alone, and what
-/// offsets count begins at `first`.
+/// The array may be a slice of a larger one, whose lists share their items: the parts are those of its rows alone, and offsets
+/// count from `first`.
 pub(crate) enum NestedCells {
     List { of: ListArray, first: usize, items: Box<ArrayCells> },
     Map { of: MapArray, first: usize, keys: Box<ArrayCells>, values: Box<ArrayCells> },

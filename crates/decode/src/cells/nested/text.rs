@@ -143,7 +143,7 @@ fn field_values<'a>(
 }
 
 impl<'a> Token<'a> {
-    /// Nothing at all is NULL, too, and so is `\N`, as in a field of its own.
+    /// An empty text is NULL, too, and so is `\N`, as in a field of its own.
     fn is_null(self) -> bool {
         self.text.is_empty() || self.text == b"\\N" || self.text.eq_ignore_ascii_case(b"null")
     }

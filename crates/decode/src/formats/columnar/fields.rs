@@ -12,8 +12,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use std::sync::Arc;
 use tributary_types::{ErrorCode, SqlError};
 
-/// Reads columns of a file. Unlike fields of text they have types: those of the file, without the ones that are
-/// only other ways to store a type.
+/// Reads columns of a file. Unlike fields of text they have types: those of the file, without alternative encodings of a type.
 pub(crate) struct ColumnarFields {
     host: Arc<dyn LoadHost>,
     source: Source,
@@ -25,7 +24,7 @@ pub(crate) struct ColumnarFields {
     counts: Counts,
 }
 
-/// What batches have.
+/// The columns of batches.
 struct Output {
     schema: SchemaRef,
     /// For each field its place in the batches of the source.
@@ -92,7 +91,7 @@ impl Output {
     }
 }
 
-/// The type that stands for all that store the same values.
+/// The canonical type of all that store the same values.
 fn plain(data_type: &DataType) -> DataType {
     match data_type {
         nested if is_nested(nested) => nested.clone(),

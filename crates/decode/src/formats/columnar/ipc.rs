@@ -1,7 +1,7 @@
-//! Arrow's IPC format: streams, one after another, and files, which are a stream between two marks.
+//! Arrow's IPC format: concatenated streams, and files, which are a stream between two marks.
 //!
-//! Messages are gathered and decoded one by one, while the body arrives. What a message claims is checked before:
-//! the library allocates what a buffer says that it unpacks to.
+//! Messages are gathered and decoded one by one, while the body arrives. A message's claims are checked first: the library
+//! allocates the size that a buffer claims to decompress to.
 //!
 //! Invariant: one batch is decoded at a time. It and the dictionaries of the stream are charged to the body's memory when their
 //! message is admitted.
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use tributary_types::SqlError;
 
 const NAME: &str = "arrow";
-/// What a file begins with, filled up to eight bytes at least.
+/// The beginning of a file, padded to at least eight bytes.
 const FILE_MARK: &[u8] = b"ARROW1\0\0";
 /// Precedes the length of a message, since version 0.15.
 const CONTINUATION: [u8; 4] = [0xff; 4];
@@ -27,7 +27,7 @@ const CONTINUATION: [u8; 4] = [0xff; 4];
 const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 /// The longest description of a message, in bytes.
 const HEAD_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// The longest message, in bytes; also what its buffers may unpack to, together.
+/// The longest message, in bytes; also the limit on the decompressed size of its buffers together.
 const MESSAGE_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// The most rows of a batch: columns of nothing but NULL take no bytes.
 const BATCH_ROWS_MAX: i64 = 1 << 26;
@@ -36,11 +36,11 @@ const BATCH_ROWS_MAX: i64 = 1 << 26;
 pub(super) struct IpcSource {
     memory: Arc<BodyMemory>,
     state: State,
-    /// What was not decoded yet, from `start` on.
+    /// The bytes from `start` on are not decoded yet.
     carry: Vec<u8>,
     start: usize,
     decoder: StreamDecoder,
-    /// What the dictionaries of the stream take, by their ids.
+    /// The memory of the stream's dictionaries, by their ids.
     dictionaries: HashMap<i64, Charge>,
     schema: Option<SchemaRef>,
     chosen: Option<Vec<usize>>,
@@ -58,21 +58,21 @@ enum State {
     Padding,
     /// Within a stream or behind one. `is_file`: what follows the stream is the file's own.
     Messages { is_file: bool },
-    /// What comes is not needed.
+    /// The rest is not needed.
     Closed,
 }
 
-/// What the next message is.
+/// The next message.
 enum Next {
-    /// Not all of it is there.
+    /// It has not arrived completely.
     Incomplete,
-    /// It has this many bytes.
+    /// It has this many bytes, and this claim.
     Message(usize, Claim),
-    /// The end of a stream, which takes this many bytes.
+    /// The end of a stream, which has this many bytes.
     End(usize),
 }
 
-/// What a message takes when it is decoded, in bytes.
+/// The memory that decoding a message takes, in bytes.
 #[derive(Clone, Copy, Debug)]
 enum Claim {
     Nothing,
@@ -105,7 +105,7 @@ impl IpcSource {
         self.fill()
     }
 
-    /// Decodes messages until there is a batch, or no whole message any more.
+    /// Decodes messages until a batch is complete, or no whole message is left.
     fn fill(&mut self) -> Result<(), SqlError> {
         if self.state == State::Start {
             self.begin();
@@ -135,7 +135,7 @@ impl IpcSource {
         Ok(())
     }
 
-    /// Charges what a message takes.
+    /// Charges the memory of a message.
     fn admit(&mut self, claim: Claim) -> Result<(), SqlError> {
         let charged = match claim {
             Claim::Nothing => Ok(()),
@@ -146,7 +146,7 @@ impl IpcSource {
             Claim::Dictionary { id, bytes, is_delta } => {
                 let charge = self.dictionaries.entry(id).or_insert_with(|| Charge::none(&self.memory));
                 if !is_delta {
-                    // The one before may go on in a batch that was decoded; that batch is charged as a whole.
+                    // The previous one may still be referenced by a decoded batch, which is charged as a whole.
                     *charge = Charge::none(&self.memory);
                 }
                 charge.grow(bytes)
@@ -167,7 +167,7 @@ impl IpcSource {
         message
     }
 
-    /// Finds out what kind of body begins.
+    /// Determines the kind of body.
     fn begin(&mut self) {
         let known = self.carry.len().min(FILE_MARK.len());
         let is_file = self.carry[..known] == FILE_MARK[..known];
@@ -209,7 +209,7 @@ impl IpcSource {
         Ok(())
     }
 
-    /// Ends a stream. The decoder looks at a message without a body when the next one comes, which is this end.
+    /// Ends a stream. The decoder processes a message without a body only when the next one arrives, which is this end.
     fn end_stream(&mut self) -> Result<(), SqlError> {
         self.decode(END.to_vec())?;
         self.decoder = StreamDecoder::new();
@@ -223,7 +223,7 @@ impl IpcSource {
         self.check_end()
     }
 
-    /// Whether nothing is missing, as soon as all messages are decoded.
+    /// Checks for missing parts, once all messages are decoded.
     fn check_end(&mut self) -> Result<(), SqlError> {
         if !self.is_complete || !self.batches.is_empty() {
             return Ok(());
@@ -267,7 +267,7 @@ impl IpcSource {
     }
 }
 
-/// What `bytes` begin with.
+/// Examines the beginning of `bytes`.
 fn next(bytes: &[u8]) -> Result<Next, SqlError> {
     let word = |at: usize| bytes.get(at..at + 4).map(|word| word.try_into().expect("four bytes"));
     let Some(first): Option<[u8; 4]> = word(0) else { return Ok(Next::Incomplete) };
@@ -304,7 +304,7 @@ fn next(bytes: &[u8]) -> Result<Next, SqlError> {
     Ok(Next::Message(start + body.len(), claim))
 }
 
-/// What a message claims. `head` is the length of its description, of which arrays are made, too.
+/// The claim of a message. `head` is the length of its metadata, which also becomes arrays.
 fn claim(message: &ipc::Message<'_>, head: usize, body: &[u8]) -> Result<Claim, SqlError> {
     if let Some(dictionary) = message.header_as_dictionary_batch() {
         let bytes = dictionary.data().map_or(Ok(0), |data| batch_bytes(&data, body))?;
@@ -317,7 +317,7 @@ fn claim(message: &ipc::Message<'_>, head: usize, body: &[u8]) -> Result<Claim, 
     }
 }
 
-/// What a batch takes: its bytes, and those that its buffers unpack to.
+/// The memory of a batch: its bytes, and the decompressed bytes of its buffers.
 fn batch_bytes(batch: &ipc::RecordBatch<'_>, body: &[u8]) -> Result<usize, SqlError> {
     let nodes = batch.nodes().into_iter().flatten().map(ipc::FieldNode::length);
     if let Some(rows) = nodes.chain([batch.length()]).find(|rows| !(0..=BATCH_ROWS_MAX).contains(rows)) {

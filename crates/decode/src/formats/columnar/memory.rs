@@ -1,21 +1,21 @@
-//! The memory that the decoder of one body may take.
+//! The memory budget of one body's decoder.
 //!
-//! Invariant: what a body claims is counted before it is taken, against one limit for everything that its decoder holds:
-//! pages, dictionaries, blocks of streams, messages, and the rows of a batch. The process's budget is charged for it in
+//! Invariant: every size that a body claims is counted before it is allocated, against one limit for everything that its decoder
+//! holds: pages, dictionaries, blocks of streams, messages, and the rows of a batch. The process's budget is charged for it in
 //! large steps.
 //!
-//! Not its business: bytes of the body itself, which wait to be decoded ([`crate::Spool`]).
+//! Not its business: bytes of the body itself that wait to be decoded ([`crate::Spool`]).
 
 use crate::formats::host::{LoadHost, MemoryAccount};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The most that the decoder of a body may hold, in bytes, and that one batch of its rows may take beside it.
+/// The maximum bytes that the decoder of a body may hold, and the maximum of one batch of its rows beside it.
 const LIMIT_BYTES: usize = 512 * 1024 * 1024;
 /// The budget is charged in multiples of this, in bytes; a decoder that holds less is not charged.
 const CHARGED_STEP_BYTES: usize = 8 * 1024 * 1024;
 
-/// Why there is no memory.
+/// The reason why memory is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MemoryRefused {
     #[error(
@@ -29,16 +29,16 @@ pub(crate) enum MemoryRefused {
     Full { bytes: usize },
 }
 
-/// Counts what the decoder of one body holds.
+/// Counts the memory of one body's decoder.
 #[derive(Default)]
 pub(crate) struct BodyMemory {
-    /// `None` charges nobody.
+    /// `None` charges no account.
     account: Option<Box<dyn MemoryAccount>>,
-    /// What stays until it is given back.
+    /// Bytes held until they are returned.
     held: AtomicUsize,
-    /// What the batch that is being read has.
+    /// Bytes of the current batch.
     batch: AtomicUsize,
-    /// What the account has been charged.
+    /// Bytes charged to the account.
     charged: AtomicUsize,
 }
 
@@ -56,30 +56,30 @@ impl BodyMemory {
         Arc::new(Self { account: Some(host.memory()), ..Self::default() })
     }
 
-    /// Counts what stays until the charge is dropped.
+    /// Counts bytes until the charge is dropped.
     ///
     /// # Errors
-    /// [`MemoryRefused`] if that is too much.
+    /// [`MemoryRefused`] above the limit.
     pub fn hold(self: &Arc<Self>, bytes: usize) -> Result<Charge, MemoryRefused> {
         let mut charge = Charge::none(self);
         charge.grow(bytes)?;
         Ok(charge)
     }
 
-    /// Begins a batch: the one before is gone.
+    /// Begins a batch: the previous one is dropped.
     pub fn begin_batch(&self) {
         self.batch.store(0, Ordering::Relaxed);
     }
 
-    /// Counts what a batch has.
+    /// Counts the bytes of a batch.
     ///
     /// # Errors
-    /// [`MemoryRefused`] if that is too much.
+    /// [`MemoryRefused`] above the limit.
     pub fn add_to_batch(&self, bytes: usize) -> Result<(), MemoryRefused> {
         self.add(&self.batch, bytes)
     }
 
-    /// What is held, in bytes.
+    /// The bytes held.
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.total()
@@ -103,7 +103,7 @@ impl BodyMemory {
         let Some(account) = &self.account else { return Ok(()) };
         let charged = self.charged.load(Ordering::Relaxed);
         let wanted = total / CHARGED_STEP_BYTES * CHARGED_STEP_BYTES;
-        // One step more than is held stays charged, so that what comes and goes is not charged each time.
+        // One more step than is held remains charged, so that fluctuations are not charged each time.
         if (wanted..=wanted + CHARGED_STEP_BYTES).contains(&charged) {
             return Ok(());
         }
@@ -115,7 +115,7 @@ impl BodyMemory {
     }
 }
 
-/// Part of a body's memory, given back when it is dropped.
+/// A part of a body's memory, returned when it is dropped.
 #[derive(Debug)]
 #[must_use = "dropped, the memory counts as free"]
 pub(crate) struct Charge {
@@ -124,7 +124,7 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// A charge of nothing, which may grow.
+    /// An empty charge, which may grow.
     pub fn none(memory: &Arc<BodyMemory>) -> Self {
         Self { memory: Arc::clone(memory), bytes: 0 }
     }
@@ -132,14 +132,14 @@ impl Charge {
     /// Counts more.
     ///
     /// # Errors
-    /// [`MemoryRefused`] if that is too much; the charge is as before.
+    /// [`MemoryRefused`] above the limit; the charge is unchanged.
     pub fn grow(&mut self, bytes: usize) -> Result<(), MemoryRefused> {
         self.memory.add(&self.memory.held, bytes)?;
         self.bytes += bytes;
         Ok(())
     }
 
-    /// Makes it a charge of at least `bytes`.
+    /// Raises the charge to at least `bytes`.
     ///
     /// # Errors
     /// See [`Charge::grow`].
@@ -147,10 +147,10 @@ impl Charge {
         self.grow(bytes.saturating_sub(self.bytes))
     }
 
-    /// Gives all of it to the batch that is being read, which may still refer to what it was for.
+    /// Moves all of it to the current batch, which may still refer to the memory.
     ///
     /// # Errors
-    /// [`MemoryRefused`] if the batch has too much.
+    /// [`MemoryRefused`] if the batch exceeds the limit.
     pub fn leave_to_batch(&mut self) -> Result<(), MemoryRefused> {
         self.memory.held.fetch_sub(self.bytes, Ordering::Relaxed);
         self.memory.add_to_batch(std::mem::take(&mut self.bytes))
@@ -160,7 +160,7 @@ impl Charge {
 impl Drop for Charge {
     fn drop(&mut self) {
         self.memory.held.fetch_sub(self.bytes, Ordering::Relaxed);
-        // It is less: no account refuses that.
+        // It is less, which no account refuses.
         let _ = self.memory.charge(self.memory.total());
     }
 }
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(memory.bytes(), 0);
     }
 
-    /// Knows how often it was resized, and grants up to a limit.
+    /// Counts its resizes, and grants up to a limit.
     #[derive(Clone, Default)]
     struct Account {
         bytes: Arc<AtomicUsize>,

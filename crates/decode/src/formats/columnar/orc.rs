@@ -1,7 +1,7 @@
 //! ORC: gathered until its end, which says where everything is, then read stripe by stripe and batch by batch.
 //!
-//! Times without a zone are what the writer's clock showed; those with one are instants. UNION, LZO and encrypted columns are
-//! not read.
+//! Times without a zone are the writer's local time; those with one are instants. UNION, LZO and encrypted columns are not
+//! supported.
 //!
 //! Invariant: memory is bounded whatever a file says ([`BodyMemory`]): every chunk by the file's block, and blocks,
 //! dictionaries and the rows of a batch together by the limit of a body ([ADR 33](../../../../../docs/adr/0033-bodies-of-columns.md)).
@@ -26,10 +26,10 @@ use tail::{Stripe, Tail};
 use tributary_types::SqlError;
 
 const NAME: &str = "orc";
-/// Rows that are longer come in smaller batches, so that a batch has about so many bytes of the file.
+/// Longer rows are read in smaller batches, so that a batch has about this many bytes of the file.
 const BATCH_BYTES_TARGET: u64 = 16 * 1024 * 1024;
 
-/// What is wrong with a file.
+/// The damage of a file.
 #[derive(Debug)]
 struct Damage {
     text: Cow<'static, str>,
@@ -172,7 +172,7 @@ impl Reading {
     }
 
     fn open(&mut self, stripe: Stripe, host: &Arc<dyn LoadHost>) -> Outcome<()> {
-        // The last stripe's blocks are free before those of the next are taken.
+        // Frees the last stripe's blocks before those of the next are allocated.
         self.columns.clear();
         let Opened { file, memory, tail, .. } = &self.file;
         let footer = stripe.footer(file, memory, tail.packing)?;

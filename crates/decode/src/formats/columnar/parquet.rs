@@ -2,16 +2,16 @@
 //!
 //! | file | |
 //! | --- | --- |
-//! | `thrift` | the encoding of footers and heads of pages, walked without trusting it |
-//! | `footer` | a footer is checked and measured before the library reads it |
-//! | `pages` | pages are read for the library, and charged |
-//! | `codec`, `deltas` | pages are unpacked; lengths that are encoded in them are checked |
+//! | `thrift` | the encoding of footers and page headers, walked without trust |
+//! | `footer` | checks and measures a footer before the library reads it |
+//! | `pages` | reads pages for the library, and charges them |
+//! | `codec`, `deltas` | decompresses pages; checks lengths that are encoded in them |
 //!
-//! Times are instants or wall-clock times as the file's types say; what a writer's Arrow schema says of them
-//! beyond that is left aside, so that files of all writers are read alike. An INT96 is an instant, as in Spark.
+//! Times are instants or wall-clock times according to the file's types; further details in a writer's Arrow schema are ignored,
+//! so that files of all writers are read alike. An INT96 is an instant, as in Spark.
 //!
 //! Invariant: the library sees no footer that was not walked, and no page that was not charged. Texts and bytes are read as views
-//! of their pages: a value that a dictionary has once is not copied for each row.
+//! of their pages: a value that a dictionary contains once is not copied for each row.
 
 mod codec;
 mod deltas;
@@ -37,15 +37,15 @@ use std::sync::Arc;
 use tributary_types::SqlError;
 
 const NAME: &str = "parquet";
-/// What a file ends with, behind the length of its footer.
+/// The end of a file, after the length of its footer.
 const MARK: &[u8; 4] = b"PAR1";
 const ENCRYPTED_MARK: &[u8; 4] = b"PARE";
 const TAIL_BYTES: u64 = 8;
-/// Rows that are longer come in smaller batches, so that a batch has about this many bytes of the file.
+/// Longer rows are read in smaller batches, so that a batch covers about this many bytes of the file.
 const BATCH_BYTES_TARGET: u64 = 16 * 1024 * 1024;
-/// The most bytes of pages that rows of one batch should be in, if long rows lie together.
+/// The maximum bytes of pages that rows of one batch should span, where long rows are adjacent.
 const BATCH_PAGES_BYTES_TARGET: u64 = 256 * 1024 * 1024;
-/// Row groups that have fewer rows are read together.
+/// Row groups with fewer rows are read together.
 const RUN_ROWS_MIN: u64 = 65_536;
 
 /// A Parquet file.
@@ -76,7 +76,7 @@ struct Reading {
     columns: Vec<Leaf>,
     next_group: usize,
     reader: Option<ParquetRecordBatchReader>,
-    /// What a batch takes beside the bytes of texts.
+    /// The bytes of a batch without those of texts.
     batch_bytes: usize,
 }
 
@@ -130,7 +130,7 @@ impl ParquetSource {
         guarded(NAME, || reading.next(&self.memory))
     }
 
-    /// What is held of the body itself.
+    /// The bytes held of the body itself.
     pub(super) fn held_bytes(&self) -> usize {
         match &self.state {
             State::Gathering(spool) => spool.held_bytes(),
@@ -162,7 +162,7 @@ impl Opened {
         let footer_at = tail_at.checked_sub(footer_bytes.into()).ok_or_else(|| {
             damaged(NAME, format_args!("its footer has {footer_bytes} bytes, and the file {file_bytes}"))
         })?;
-        // Once as it is, once as texts of what the library makes of it.
+        // Once as bytes, once as the library's texts.
         let held = memory.hold(2 * footer_bytes as usize);
         let mut held = held.map_err(|refused| damaged(NAME, format_args!("its footer: {refused}")))?;
         let footer = read(footer_at, footer_bytes as usize)?;
@@ -204,7 +204,7 @@ impl Reading {
 
     fn next(&mut self, memory: &Arc<BodyMemory>) -> Result<Option<RecordBatch>, SqlError> {
         loop {
-            // The batch before is gone, and its pages with it.
+            // The previous batch was dropped, and its pages with it.
             memory.begin_batch();
             let Some(reader) = &mut self.reader else {
                 if self.next_group == self.file.metadata.num_row_groups() {
@@ -251,7 +251,7 @@ impl Reading {
     }
 }
 
-/// How many rows of a row group a batch has. `width` is what a row takes in arrays beside the bytes of texts.
+/// The number of rows of a row group in one batch. `width` is the memory of a row in arrays without the bytes of texts.
 fn rows_of_batch(rows: u64, bytes: u64, width: u64) -> u64 {
     let row_bytes = (bytes / rows.max(1)).max(width).max(1);
     let by_average = BATCH_BYTES_TARGET / row_bytes;

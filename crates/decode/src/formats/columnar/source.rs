@@ -29,7 +29,7 @@ impl Source {
     /// Takes bytes of the body.
     ///
     /// # Errors
-    /// They can't be kept, or are no such file.
+    /// They can't be stored, or are not such a file.
     pub(super) fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError> {
         match self {
             Self::Parquet(source) => source.push(chunk),
@@ -41,7 +41,7 @@ impl Source {
     /// Says that the body is complete.
     ///
     /// # Errors
-    /// It is no such file, or is cut off.
+    /// It is not such a file, or is truncated.
     pub(super) fn finish(&mut self) -> Result<(), SqlError> {
         match self {
             Self::Parquet(source) => source.finish(),
@@ -86,7 +86,7 @@ impl Source {
         }
     }
 
-    /// What is held of the body itself; what is decoded of it is charged to its memory.
+    /// The bytes held of the body itself; decoded bytes are charged to its memory.
     pub(super) fn held_bytes(&self) -> usize {
         match self {
             Self::Parquet(source) => source.held_bytes(),

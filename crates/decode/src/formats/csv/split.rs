@@ -35,7 +35,7 @@ impl Splitter {
         Self { carry: Vec::new(), lines }
     }
 
-    /// What is held of a line that is not complete, in bytes.
+    /// The bytes held of an incomplete line.
     pub(super) fn held_bytes(&self) -> usize {
         held_bytes(&self.carry)
     }

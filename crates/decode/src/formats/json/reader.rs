@@ -86,7 +86,7 @@ impl Reader {
         Self { format, rows, state, carry: Vec::new(), position: 0, row_bytes_max }
     }
 
-    /// What is held of a row that is not complete, in bytes.
+    /// The bytes held of an incomplete row.
     pub(super) fn held_bytes(&self) -> usize {
         held_bytes(&self.carry)
     }

@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
         self.take(usize::try_from(length).unwrap_or(usize::MAX))
     }
 
-    /// A date with 0, 4, 7 or 11 bytes; one that no calendar has stays text, for the reason.
+    /// A date with 0, 4, 7 or 11 bytes; one that is not in the calendar stays text, for the reason.
     fn datetime(&mut self, param: ParamType) -> Result<Cell<'_>, SqlError> {
         let length = self.array::<1>()?[0];
         let (mut year, mut month, mut day, mut time, mut micros) = (0u32, 0u32, 0u32, [0u32; 3], 0u32);

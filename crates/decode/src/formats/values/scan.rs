@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// Words that are not names where the general parser expects TABLE, a query or VALUES.
 const NOT_NAMES: [&str; 4] = ["TABLE", "SELECT", "WITH", "VALUES"];
 
-/// How deep the literals of arrays and maps may stand in each other.
+/// The nesting limit of array and map literals.
 const NESTED_DEPTH_MAX: u32 = 32;
 
 /// A place in a statement.
@@ -244,14 +244,14 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Whether an ARRAY or MAP of literals may come.
+    /// Whether an ARRAY or MAP of literals may follow.
     #[inline]
     pub(crate) fn begins_nested(&mut self) -> bool {
         self.skip_blanks().is_some() && matches!(self.peek(), Some(b'[' | b'{'))
     }
 
-    /// Takes `[…]` or `{key: value, …}` of literals, and writes it as the text that such a value is loaded from. Numbers with a
-    /// point are understood only if the type `takes_points`.
+    /// Reads `[…]` or `{key: value, …}` of literals, and writes it as the text from which such a value is loaded. Numbers with a
+    /// point are accepted only if the type `takes_points`.
     pub(crate) fn nested(&mut self, out: &mut Vec<u8>, takes_points: bool) -> Option<()> {
         out.clear();
         self.nested_value(out, takes_points, NESTED_DEPTH_MAX)

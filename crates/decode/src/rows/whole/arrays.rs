@@ -1,6 +1,6 @@
 //! Arrays of a load as arrays of a column, if every value fits.
 //!
-//! Invariant: a text that is too long for its column is not copied: its length is looked at before.
+//! Invariant: a text that is too long for its column is not copied: its length is checked first.
 
 use super::texts;
 use crate::cells::cell::{JSON_BYTES_MAX, STRING_BYTES_MAX};
@@ -81,11 +81,11 @@ fn all<T>(values: impl Iterator<Item = T>, mut fits: impl FnMut(T) -> bool) -> b
     values.fold(true, |all, value| all & fits(value))
 }
 
-/// Whether Arrow converts values as cells are, with NULL for those that do not fit.
+/// Whether Arrow converts values like cells, with NULL for values that do not fit.
 fn is_exact(from: &ArrowType, to: DataType) -> bool {
     let is_integer = from.is_integer();
     match (from, to) {
-        // Those of texts and bytes are written out elsewhere.
+        // Texts and bytes are expanded elsewhere.
         (ArrowType::Dictionary(_, values), _) if values.primitive_width().is_none() => false,
         (ArrowType::Dictionary(_, values), to) => **values == to.to_arrow() || is_exact(values, to),
         (

@@ -1,13 +1,13 @@
-//! Texts that an array stores in another way, as an array of plain texts.
+//! Expands texts that an array stores in another way into an array of plain texts.
 //!
-//! Invariant: lengths are added up before anything is copied, and only texts that fit are.
+//! Invariant: lengths are added up before anything is copied, and only texts that fit are copied.
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::DataType;
 use std::sync::Arc;
 
-/// Whether [`written`] takes arrays of a type.
+/// Whether [`written`] supports arrays of a type.
 pub(super) fn is_text(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, values) => is_plain(values),
@@ -27,8 +27,8 @@ fn is_plain(data_type: &DataType) -> bool {
     )
 }
 
-/// The texts, one behind the other; `None` if one has more than `limit` bytes, bytes are not UTF-8, or they are more than one
-/// array can have.
+/// The texts, concatenated; `None` if one has more than `limit` bytes, bytes are not UTF-8, or they exceed the capacity of an
+/// array.
 pub(super) fn written(array: &ArrayRef, limit: usize) -> Option<ArrayRef> {
     let nulls = array.logical_nulls();
     let DataType::Dictionary(..) = array.data_type() else {

@@ -76,7 +76,7 @@ pub(crate) struct Record {
     /// The progress in SHOW LOAD, of a job that has ended.
     #[serde(default)]
     pub details: Option<String>,
-    /// How often it was begun since the server last stopped in order.
+    /// The number of starts since the last orderly stop of the server.
     #[serde(default)]
     starts: u32,
 }

@@ -66,7 +66,7 @@ pub(crate) struct Record {
     pub error: String,
     #[serde(default)]
     pub written: Vec<Files>,
-    /// How often it was begun since the server last stopped in order.
+    /// The number of starts since the last orderly stop of the server.
     #[serde(default)]
     starts: u32,
 }

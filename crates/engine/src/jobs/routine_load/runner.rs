@@ -139,7 +139,7 @@ async fn run(engine: Weak<Engine>, job: Arc<Job>, token: CancellationToken) {
     }
 }
 
-/// Keeps that a job does not go on, and why.
+/// Records that a job stops, and the reason.
 async fn end_work(engine: &Engine, job: &Job, state: JobState, reason: Reason) {
     let name = &job.kept().name;
     tracing::warn!(job = name, state = state.name(), reason = reason.text, "a job has ended its work");

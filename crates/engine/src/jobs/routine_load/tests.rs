@@ -179,7 +179,7 @@ async fn a_new_partition_is_read_from_its_beginning_and_bad_rows_use_up_their_bu
     test.engine.shutdown().await;
 }
 
-/// Somebody whose check is wrong when it is told so.
+/// A checker that returns a wrong result on command.
 #[derive(Debug, Default)]
 struct Wrong(AtomicBool);
 

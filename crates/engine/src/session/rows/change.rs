@@ -1,10 +1,10 @@
 //! UPDATE, and DELETE by keys: statements that change rows of tables with UNIQUE KEY.
 //!
-//! The query engine finds the rows. Their keys are loaded again, with the columns that are assigned or with the sign of a deletion,
-//! as the rows of an INSERT … SELECT are. Statements that change rows of one table take turns from their query to their commit. An
-//! UPDATE is a partial update, so a load that commits meanwhile keeps its values of all other columns.
+//! The query engine finds the rows. Their keys are loaded again, with the assigned columns or with the delete sign, like the rows
+//! of an INSERT … SELECT. Statements that change rows of one table take turns from their query to their commit. An UPDATE is a
+//! partial update, so a load that commits meanwhile keeps its values of all other columns.
 //!
-//! Not the business of this module: deleting rows of other tables, by their places ([`crate::session::rows::delete`]).
+//! Not the business of this module: deleting rows of other tables, by position ([`crate::session::rows::delete`]).
 
 use crate::access::Privilege;
 use crate::access::interrupt::Interrupt;
@@ -48,7 +48,7 @@ impl EngineSession {
         values.push((HiddenColumn::DeleteSign.name().to_owned(), sign));
         let (names, values): (Vec<String>, Vec<Expr>) = values.into_iter().unzip();
         let target = Target::of_read_rows(&def, &names)?;
-        // No UPDATE brings a row back that it has read before.
+        // No UPDATE restores a row that it has read before.
         let _turn = self.turn_to_change(&table).await?;
         let changed =
             Changed { target, rows: &delete.rows, of: &delete.partitions, values, must_exist: false };
@@ -75,7 +75,7 @@ impl EngineSession {
             .filter(|column| !matches!(column.hidden, Some(HiddenColumn::DeleteSign | HiddenColumn::Given)))
             .map(|column| (column.name.clone(), of_row(alias, column)))
             .collect();
-        // What is loaded beside the statement must keep its values of other columns.
+        // A concurrent load must keep its values of other columns.
         let is_kept_apart = |column: &ColumnDef| {
             column.is_key
                 || def.schema.sequence == Some(column.id)
@@ -122,7 +122,7 @@ impl EngineSession {
         self.load_changed(table, changed, params).await
     }
 
-    /// The turn of a statement that changes rows which it reads: each sees what the one before has changed.
+    /// The turn of a statement that changes rows that it reads: each sees the changes of the previous one.
     async fn turn_to_change(&mut self, table: &Table) -> Result<OwnedMutexGuard<()>, SqlError> {
         let turn = self.engine.row_changes.turn_of(table.id());
         let process = Arc::clone(&self.process);
@@ -141,7 +141,7 @@ impl EngineSession {
         )))
     }
 
-    /// Loads the rows that a statement has found, changed.
+    /// Loads the changed rows of a statement.
     async fn load_changed(
         &mut self,
         table: Arc<Table>,
@@ -159,7 +159,7 @@ impl EngineSession {
     }
 }
 
-/// The rows that a statement changes, and what it makes of them.
+/// The rows that a statement changes, and their new values.
 struct Changed<'a> {
     target: Target,
     rows: &'a TargetRows,
@@ -167,7 +167,7 @@ struct Changed<'a> {
     of: &'a PartitionNames,
     /// Of the target's columns.
     values: Vec<Expr>,
-    /// Whether a row must still be there when the statement commits.
+    /// Whether a row must still exist when the statement commits.
     must_exist: bool,
 }
 

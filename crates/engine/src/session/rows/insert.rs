@@ -64,12 +64,12 @@ pub(in crate::session) struct InsertLoad {
     pub reused_plan: bool,
 }
 
-/// Where the rows of a query go.
+/// The target of a query's rows.
 pub(in crate::session) struct QueryLoad {
     pub table: Arc<Table>,
     pub target: Target,
     pub label: Option<Label>,
-    /// What keys the rows must find.
+    /// Requirements on the keys of the rows.
     pub known_keys: Option<Box<KnownKeys>>,
 }
 

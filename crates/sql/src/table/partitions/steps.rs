@@ -1,4 +1,4 @@
-//! `FROM (…) TO (…) INTERVAL n [unit]`: ranges of one length, named by their beginning; those of numbers by both bounds.
+//! `FROM (…) TO (…) INTERVAL n [unit]`: ranges of equal length, named by their lower bound; numeric ones by both bounds.
 
 use super::{PARTITIONS_MAX, refused, too_many, value};
 use crate::parse::ValueSpec;

@@ -79,7 +79,7 @@ pub enum Page {
     Broken(Vec<u8>),
     /// A body that stalls forever.
     Hanging(Vec<u8>),
-    /// A chunked body whose end comes when the flag is set.
+    /// A chunked body whose end arrives when the flag is set.
     Held(Vec<u8>, Arc<AtomicBool>),
 }
 

@@ -1,7 +1,7 @@
-//! The bytes of a stream: a stretch of the file, in chunks that are packed each by itself.
+//! The bytes of a stream: a range of the file, in individually compressed chunks.
 //!
-//! Invariant: no chunk unpacks to more than the file says that its blocks have, and that is at most
-//! [`BLOCK_BYTES_MAX`]; a block is charged to the body's memory before it is taken.
+//! Invariant: no chunk decompresses to more than the file's block size, which is at most [`BLOCK_BYTES_MAX`]; a block is charged
+//! to the body's memory before it is allocated.
 
 use super::{Damage, Outcome};
 use crate::formats::columnar::memory::{BodyMemory, Charge};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The largest block, in bytes: the head of a chunk has 23 bits for its length.
 const BLOCK_BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// What is read of a stream at a time that is not packed.
+/// Bytes of an uncompressed stream to read at a time.
 const WINDOW_BYTES: u64 = 64 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Codec {
@@ -30,7 +30,7 @@ pub(super) struct Packing {
 }
 
 impl Packing {
-    /// What numbers of the file's postscript say.
+    /// The numbers in the file's postscript.
     ///
     /// # Errors
     /// [`Damage`] if the codec is not read, or blocks are too large.
@@ -93,21 +93,21 @@ impl Packing {
                 decompress.decompress_to_buffer(packed, block).map_err(|error| what(&error))?;
             }
         }
-        // A buffer can have more room than was asked for.
+        // A buffer can have a larger capacity than requested.
         if block.len() > self.block_bytes { Err(too_long()) } else { Ok(()) }
     }
 }
 
-/// A stretch of the file, unpacked while it is read.
+/// A range of the file, decompressed while it is read.
 pub(super) struct Chunks {
     file: Arc<dyn Spooled>,
     packing: Packing,
     at: u64,
     end: u64,
     block: Vec<u8>,
-    /// What was read of the block.
+    /// Bytes of the block already read.
     used: usize,
-    /// What is counted for the block.
+    /// Bytes counted for the block.
     charge: Charge,
 }
 
@@ -123,7 +123,7 @@ impl Chunks {
         Self { file, packing, at, end: at + length, block: Vec::new(), used: 0, charge }
     }
 
-    /// What is left of the block; empty at the stream's end.
+    /// The rest of the block; empty at the stream's end.
     fn rest(&mut self) -> Outcome<&[u8]> {
         while self.used == self.block.len() && self.at < self.end {
             self.fill()?;
@@ -173,7 +173,7 @@ impl Chunks {
         Ok(byte)
     }
 
-    /// Appends so many bytes.
+    /// Appends this many bytes.
     ///
     /// # Errors
     /// See [`Chunks::byte`].

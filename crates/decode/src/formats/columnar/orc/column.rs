@@ -1,6 +1,6 @@
 //! The columns of a stripe, read batch by batch.
 //!
-//! A column has values only where it is not NULL, and only for those rows in which what it is in is not NULL.
+//! A column has values only where it is not NULL, and only for rows in which its parent is not NULL.
 
 use super::chunks::Chunks;
 use super::runs::{Bits, ByteRuns, Form, Ints};
@@ -28,10 +28,10 @@ mod stream {
     pub const SECONDARY: u64 = 5;
 }
 
-/// Seconds from 1970 to 2015, when the years of ORC's times begin.
+/// Seconds from 1970 to 2015, the epoch of ORC's times.
 const BASE_SECONDS: i64 = 1_420_070_400;
 
-/// What columns of a stripe are opened with.
+/// The context for opening columns of a stripe.
 pub(super) struct Opening<'a> {
     pub tail: &'a Tail,
     pub footer: &'a StripeFooter,
@@ -70,13 +70,13 @@ enum Values {
     Map(FieldRef, Ints, Box<(Column, Column)>),
 }
 
-/// Where the clock stood by which times were written.
+/// The zone in which times were written.
 enum Zone {
     Utc,
     Named {
         name: String,
         host: Arc<dyn LoadHost>,
-        /// How far the clock was ahead, in seconds, in the quarter of an hour that was asked for last.
+        /// The zone's offset in seconds, in the last queried quarter of an hour.
         known: Cell<Option<(i64, i64)>>,
     },
 }
@@ -179,7 +179,7 @@ impl Zone {
         }
     }
 
-    /// What the clock shows so many seconds after 2015 began on it, in seconds since 1970 began on it.
+    /// The clock's reading this many seconds after its 2015 began, in seconds since its 1970 began.
     fn shown(&self, seconds: i64) -> i64 {
         let base = BASE_SECONDS - self.ahead(BASE_SECONDS);
         let instant = base.wrapping_add(seconds);
@@ -188,12 +188,12 @@ impl Zone {
 }
 
 impl Column {
-    /// The next values, as many as there are rows in which what it is in is not NULL.
+    /// Reads the next values, as many as there are rows in which the parent is not NULL.
     ///
     /// # Errors
-    /// [`Damage`] if they are cut off, can't be unpacked, or are none of the type.
+    /// [`Damage`] if they are truncated, can't be decompressed, or are not of the type.
     pub fn read(&mut self, count: usize) -> Outcome<ArrayRef> {
-        // Numbers are of 64 bits before they are of their type; a list, and a text, have a length besides.
+        // Numbers have 64 bits before they have their type; lists and texts have a length in addition.
         let width = self.data_type.primitive_width().unwrap_or(8).max(8);
         self.memory.add_to_batch(count.saturating_mul(width))?;
         let present = self.present.as_mut().map(|bits| bits.read(count)).transpose()?;

@@ -1,7 +1,7 @@
-//! What an ORC file says of itself: its postscript, its footer, and the footer of each stripe.
+//! The metadata of an ORC file: its postscript, its footer, and the footer of each stripe.
 //!
-//! Invariant: every stretch that is given out is in the file, types are a tree of bounded depth, and there are no more of
-//! anything than the limits here say.
+//! Invariant: every range that is returned is in the file, types are a tree of bounded depth, and no count exceeds the limits
+//! here.
 
 use super::chunks::{Chunks, Packing};
 use super::proto::{Message, Value};
@@ -53,9 +53,9 @@ pub(super) struct Encoding {
     pub dictionary_size: u64,
 }
 
-/// Where everything of a stripe is.
+/// The positions of a stripe's parts.
 pub(super) struct StripeFooter {
-    /// By column and kind: begin and length.
+    /// By column and kind: offset and length.
     streams: HashMap<(u64, u64), (u64, u64)>,
     encodings: Vec<Encoding>,
     pub zone: String,
@@ -65,7 +65,7 @@ impl Tail {
     /// Reads the end of a file.
     ///
     /// # Errors
-    /// [`Damage`] if it is no ORC file, is cut off, or is beyond a limit.
+    /// [`Damage`] if it is not an ORC file, is truncated, or exceeds a limit.
     pub fn read(file: &Arc<dyn Spooled>, memory: &Arc<BodyMemory>) -> Outcome<Self> {
         let length = file.len_bytes();
         let postscript_bytes = u64::from(file.read(length - 1, 1)?[0]);
@@ -199,7 +199,7 @@ impl Tail {
                 DataType::Map(Arc::new(Field::new("entries", entries, false)), false)
             }
             kind::STRUCT => DataType::Struct(self.fields_of(this)?),
-            // It stands for something that is nested; nobody reads it.
+            // Represents a nested value that is never read.
             kind::UNION => DataType::Union(UnionFields::empty(), UnionMode::Sparse),
             other => return Err(Damage::new(format!("there is no type {other}"))),
         })
@@ -271,7 +271,7 @@ impl Stripe {
         Ok(stripe)
     }
 
-    /// Reads what the stripe says of itself.
+    /// Reads the stripe's metadata.
     ///
     /// # Errors
     /// [`Damage`] if it is cut off or beyond a limit.
@@ -310,7 +310,7 @@ impl Stripe {
 }
 
 impl StripeFooter {
-    /// Where a stream is: its begin and its length. What is not there is empty.
+    /// The position of a stream: offset and length. A missing stream is empty.
     pub fn stream(&self, column: usize, kind: u64) -> Option<(u64, u64)> {
         self.streams.get(&(column as u64, kind)).copied()
     }

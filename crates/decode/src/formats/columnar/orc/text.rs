@@ -1,4 +1,4 @@
-//! Values of text and of bytes: one after another, or as numbers of a stripe's dictionary.
+//! Values of text and of bytes: consecutive, or as indexes into a stripe's dictionary.
 
 use super::chunks::Chunks;
 use super::column::offsets;
@@ -64,7 +64,7 @@ impl Dictionary {
         data_type: &DataType,
         memory: &Arc<BodyMemory>,
     ) -> Outcome<Self> {
-        // Lengths as they come, as offsets, and in bytes.
+        // Lengths as read, as offsets, and in bytes.
         const BYTES_OF_A_VALUE: usize = 20;
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         let mut this = Self {

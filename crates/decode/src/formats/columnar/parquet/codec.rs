@@ -1,20 +1,20 @@
-//! Unpacks the pages of Parquet files, into as many bytes as their heads say and no more.
+//! Decompresses the pages of Parquet files, to exactly the number of bytes in their headers.
 //!
-//! The library's own codecs of GZIP, BROTLI and LZ4 go on for as long as there is something to unpack, whatever a head says.
+//! The library's own codecs of GZIP, BROTLI and LZ4 continue as long as there is input, whatever a header says.
 
 use parquet::basic::Compression;
 use std::io::{self, Read};
 
-/// What the heads of frames take in Hadoop's LZ4, in bytes.
+/// The length of a frame header in Hadoop's LZ4, in bytes.
 const HADOOP_HEAD_BYTES: usize = 8;
 
-/// Unpacks the pages of one column.
+/// Decompresses the pages of one column.
 pub(super) enum Codec {
     Plain,
     Snappy(snap::raw::Decoder),
     Gzip,
     Brotli,
-    /// LZ4 in Hadoop's framing, in LZ4's own, or in none: there are writers of each.
+    /// LZ4 in Hadoop's framing, in LZ4's own, or without one: writers of each kind exist.
     Lz4,
     Lz4Raw,
     Zstd(Box<zstd::bulk::Decompressor<'static>>),
@@ -22,7 +22,7 @@ pub(super) enum Codec {
 
 impl Codec {
     /// # Errors
-    /// The codec is not read.
+    /// If the codec is not supported.
     pub fn new(compression: Compression) -> io::Result<Self> {
         Ok(match compression {
             Compression::UNCOMPRESSED => Self::Plain,
@@ -47,7 +47,7 @@ impl Codec {
     /// Appends `length` bytes.
     ///
     /// # Errors
-    /// They are fewer or more, or damaged.
+    /// If they are fewer or more, or damaged.
     pub fn unpack(&mut self, packed: &[u8], length: usize, into: &mut Vec<u8>) -> io::Result<()> {
         let start = into.len();
         into.reserve_exact(length);
@@ -76,7 +76,7 @@ impl Codec {
             }
             Self::Lz4Raw => raw_lz4(packed, length, into)?,
             Self::Zstd(decoder) => {
-                // The library fills what capacity there is, which may be more.
+                // The library fills the whole capacity, which may be larger.
                 let mut buffer = Vec::with_capacity(length);
                 decoder.decompress_to_buffer(packed, &mut buffer)?;
                 if start == 0 && buffer.len() == length {
@@ -97,7 +97,7 @@ fn other_length(found: usize, length: usize) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("it unpacks to {found} bytes, and should to {length}"))
 }
 
-/// Reads at most one byte more than there should be.
+/// Reads at most one byte more than expected.
 fn read(reader: impl Read, length: usize, into: &mut Vec<u8>) -> io::Result<()> {
     reader.take(length as u64 + 1).read_to_end(into).map(drop)
 }
@@ -110,7 +110,7 @@ fn raw_lz4(packed: &[u8], length: usize, into: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// Unpacks frames, each behind its unpacked and its packed length, if they fill `into`.
+/// Decompresses frames, each preceded by its decompressed and its compressed length, if they fill `into`.
 fn hadoop(mut packed: &[u8], mut into: &mut [u8]) -> bool {
     while !packed.is_empty() {
         let Some((head, rest)) = packed.split_at_checked(HADOOP_HEAD_BYTES) else { return false };
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// Every codec with `bytes` packed by it.
+    /// `bytes`, compressed with each codec.
     fn packed(bytes: &[u8]) -> Vec<(Compression, Vec<u8>)> {
         let gzip = {
             let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -203,7 +203,7 @@ mod tests {
             let mut codec = Codec::new(compression).unwrap();
             for length in 0..packed.len() {
                 let mut into = Vec::new();
-                // Only marks of an end may be missing.
+                // Only end markers may be missing.
                 let is_whole = codec.unpack(&packed[..length], page.len(), &mut into).is_ok();
                 assert!(
                     !is_whole || (into == page && length + 4 >= packed.len()),

@@ -1,9 +1,9 @@
-//! Lengths of texts in the encodings `DELTA_LENGTH_BYTE_ARRAY` and `DELTA_BYTE_ARRAY`, as far as their sums go.
+//! Sums of the text lengths in the encodings `DELTA_LENGTH_BYTE_ARRAY` and `DELTA_BYTE_ARRAY`.
 //!
-//! The library takes memory for as many lengths as the encoded bytes claim, and texts of `DELTA_BYTE_ARRAY` repeat the
-//! beginning of the one before, so that a page of a megabyte may have texts of terabytes.
+//! The library allocates memory for as many lengths as the encoded bytes claim, and texts of `DELTA_BYTE_ARRAY` repeat the prefix
+//! of the previous one, so that a page of a megabyte may contain texts of terabytes.
 
-/// How many values encoded lengths are of, their sum, and where they end.
+/// The number of encoded lengths, their sum, and their end.
 #[derive(Debug, PartialEq, Eq)]
 struct Lengths {
     count: usize,
@@ -11,13 +11,13 @@ struct Lengths {
     end: usize,
 }
 
-/// What the texts of a page with `DELTA_LENGTH_BYTE_ARRAY` take beside it, at most `values` of them.
+/// The memory of the texts of a page with `DELTA_LENGTH_BYTE_ARRAY` beside the page, for at most `values` of them.
 pub(super) fn of_lengths(page: &[u8], values: usize) -> Option<usize> {
     let count = count(page)?;
     (count <= values).then_some(count * size_of::<i32>())
 }
 
-/// The same for `DELTA_BYTE_ARRAY`, whose texts are put together.
+/// The same for `DELTA_BYTE_ARRAY`, whose texts are assembled.
 pub(super) fn of_prefixes(page: &[u8], values: usize) -> Option<usize> {
     let prefixes = lengths(page, values)?;
     let suffixes = lengths(page.get(prefixes.end..)?, values)?;
@@ -28,7 +28,7 @@ pub(super) fn of_prefixes(page: &[u8], values: usize) -> Option<usize> {
     Some(texts.saturating_add(2 * prefixes.count * size_of::<i32>()))
 }
 
-/// The number of values that the head of encoded numbers claims.
+/// The number of values that the header of encoded numbers claims.
 fn count(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     varint(bytes, &mut at)?;

@@ -1,20 +1,20 @@
 //! The footer of a Parquet file, checked before the library reads it.
 //!
 //! The library reserves memory for as many row groups and children as a footer claims, and follows its nesting without a limit:
-//! both end the process, and no handler of panics sees it.
+//! both end the process, and no panic handler can stop that.
 //!
-//! Invariant: a footer that passes is a tree of at most [`DEPTH_MAX`] levels and [`COLUMNS_MAX`] columns, has no more row
-//! groups than the file has room for, and what the library makes of it is counted ([`Size::decoded_bytes`]).
+//! Invariant: a footer that passes is a tree of at most [`DEPTH_MAX`] levels and [`COLUMNS_MAX`] columns, has no more row groups
+//! than fit into the file, and the library's memory for it is counted ([`Size::decoded_bytes`]).
 //!
 //! Not its business: whether the library can read the file.
 
 use super::thrift::{DEPTH_MAX, Fault, Field, Kind, Outcome, Shape, Thrift, wrong};
 
-/// The most columns of a file, parts of nested ones included.
+/// The maximum columns of a file, including parts of nested ones.
 const COLUMNS_MAX: usize = 16_384;
-/// A row group takes at least this of a file, in bytes.
+/// The minimum bytes of a row group in a file.
 const ROW_GROUP_BYTES_MIN: u64 = 8;
-/// About what the library keeps of a column of a row group, and of an element of the schema, in bytes.
+/// The library's approximate memory for a column of a row group, and for an element of the schema, in bytes.
 const CHUNK_BYTES: usize = 1024;
 const ELEMENT_BYTES: usize = 1024;
 
@@ -119,26 +119,26 @@ const FILE: &[(i16, Shape)] = &[
     (7, Shape::List(&Shape::Struct(&[(1, EMPTY)]))),
     (9, Shape::Binary),
 ];
-/// Numbers of the fields that are walked by hand.
+/// Numbers of the fields that are walked explicitly.
 const SCHEMA: i16 = 2;
 const ROW_GROUPS: i16 = 4;
 const COLUMNS: i16 = 1;
 const NAME: i16 = 4;
 const CHILDREN: i16 = 5;
 
-/// How much a footer describes.
+/// The counts of a footer's contents.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Size {
     pub columns: usize,
     pub row_groups: usize,
     elements: usize,
     chunks: usize,
-    /// Names of all columns, each with those of the groups that it is in.
+    /// Names of all columns, each with the names of its groups.
     path_bytes: usize,
 }
 
 impl Size {
-    /// About what the library needs for it, in bytes.
+    /// The library's approximate memory for it, in bytes.
     pub fn decoded_bytes(&self) -> usize {
         let chunks = (self.chunks + self.row_groups).saturating_mul(CHUNK_BYTES);
         let schema = self.elements.saturating_mul(ELEMENT_BYTES);
@@ -168,14 +168,14 @@ fn structs(thrift: &mut Thrift<'_>, field: Field, what: &str) -> Outcome<usize> 
 
 /// A group of the schema that is open.
 struct Group {
-    /// How many of its children come yet.
+    /// The number of its remaining children.
     left: usize,
     path_bytes: usize,
 }
 
 fn schema(thrift: &mut Thrift<'_>, field: Field, size: &mut Size) -> Outcome<()> {
     size.elements = structs(thrift, field, "columns")?;
-    // The root stands for itself.
+    // The root counts as its own child.
     let mut open = vec![Group { left: 1, path_bytes: 0 }];
     for number in 0..size.elements {
         let Some(parent) = open.last_mut() else {

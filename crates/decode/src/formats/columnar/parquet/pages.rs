@@ -1,10 +1,10 @@
 //! The pages of a column, read for the library.
 //!
-//! The library would take for a page what its head says, and follow fields of the head that come a second time. Here a head is
-//! read once and whole, and what its page takes is charged before anything is allocated.
+//! The library would trust a page's header, and use fields of the header that occur a second time. Here a header is read once and
+//! completely, and the memory of its page is charged before anything is allocated.
 //!
-//! Invariant: a page unpacks to at most [`PAGE_BYTES_MAX`] bytes; it, the dictionary, and the arrays that the library makes of
-//! both are charged to the body's memory. Pages that a batch refers to stay charged as long as the batch.
+//! Invariant: a page decompresses to at most [`PAGE_BYTES_MAX`] bytes; it, the dictionary, and the library's arrays of both are
+//! charged to the body's memory. Pages that a batch refers to remain charged as long as the batch.
 //!
 //! Not its business: values and levels, except where the library would trust a length that is encoded in a page ([`deltas`]).
 
@@ -23,15 +23,14 @@ use parquet::schema::types::ColumnDescriptor;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The longest page, in bytes, as it is unpacked; most writers make pages of 1 MiB.
+/// The longest page, in decompressed bytes; most writers make pages of 1 MiB.
 const PAGE_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// What is read of a file for the head of a page, in bytes: more only where a head is longer, which has long values in its
-/// statistics.
+/// The bytes that are read for the header of a page: more only for longer headers, which have long values in their statistics.
 const HEAD_BYTES: [u64; 3] = [16 * 1024, 1024 * 1024, 16 * 1024 * 1024];
-/// What a text takes in an array of views, in bytes, and levels of a value in a repeated column.
+/// The bytes of a text in an array of views, and of the levels of a value in a repeated column.
 const VIEW_BYTES: usize = 16;
 const LEVEL_BYTES: usize = 4;
-/// The longest number of a DECIMAL that is stored as bytes: those of a dictionary are copied for each row.
+/// The longest number of a DECIMAL that is stored as bytes: numbers of a dictionary are copied for each row.
 const NUMBER_BYTES_MAX: usize = 64;
 
 impl From<MemoryRefused> for ParquetError {
@@ -40,11 +39,11 @@ impl From<MemoryRefused> for ParquetError {
     }
 }
 
-/// What there is to know of a column to read its pages.
+/// The facts about a column that are needed to read its pages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ColumnFacts {
     stored: Type,
-    /// What a value takes in a page at least, in bytes.
+    /// The minimum bytes of a value in a page.
     width: usize,
     max_def_level: i16,
     max_rep_level: i16,
@@ -72,13 +71,13 @@ impl ColumnFacts {
         }
     }
 
-    /// What a value takes in an array, in bytes, beside the bytes of a text.
+    /// The bytes of a value in an array, without the bytes of a text.
     pub fn array_width(&self) -> usize {
         if self.stored == Type::BYTE_ARRAY { VIEW_BYTES } else { self.width.max(VIEW_BYTES / 2) }
     }
 }
 
-/// The head of a page.
+/// The header of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
     kind: PageKind,
@@ -104,11 +103,11 @@ enum PageKind {
         rep_bytes: u32,
         is_packed: bool,
     },
-    /// Of no use here.
+    /// Unused.
     Index,
 }
 
-/// Fields of the parts of a head, of which it has one; statistics are left out.
+/// Fields of the parts of a header, of which it has one; statistics are omitted.
 const DATA: &[(i16, Shape)] = &[(1, Shape::I32), (2, Shape::I32), (3, Shape::I32), (4, Shape::I32)];
 const DICTIONARY: &[(i16, Shape)] = &[(1, Shape::I32), (2, Shape::I32), (3, Shape::Bool)];
 const DATA_V2: &[(i16, Shape)] = &[
@@ -177,7 +176,7 @@ fn encoding(number: i32) -> Outcome<Encoding> {
 }
 
 impl Head {
-    /// The head that `bytes` begin with, and its length.
+    /// The header at the start of `bytes`, and its length.
     fn read(bytes: &[u8]) -> Outcome<(Self, usize)> {
         let mut thrift = Thrift::new(bytes);
         let mut page = Numbers::default();
@@ -241,7 +240,7 @@ struct Pages {
     codec: Codec,
     at: u64,
     left: u64,
-    /// The head of the page at `at`, if it was read.
+    /// The header of the page at `at`, if it was read.
     head: Option<Head>,
     dictionary: Charge,
     page: Charge,
@@ -284,7 +283,7 @@ impl Pages {
         Err(damaged(format!("the head of a page has more than {} bytes", HEAD_BYTES[2])))
     }
 
-    /// Goes on behind a page.
+    /// Continues after a page.
     fn pass(&mut self, head: Head) {
         self.at += head.packed_bytes as u64;
         self.left -= head.packed_bytes as u64;
@@ -314,7 +313,7 @@ impl Pages {
         Ok(as_page(head, page))
     }
 
-    /// What arrays take beside a page.
+    /// The memory of arrays beside a page.
     fn beside(&self, head: Head) -> Result<usize> {
         let (values, width) = (head.values as usize, self.column.array_width());
         if let PageKind::Dictionary { .. } = head.kind {
@@ -326,7 +325,7 @@ impl Pages {
             }
             return Ok(values.saturating_mul(width));
         }
-        // Rows without repetition are read a batch at a time, whatever a page has of them.
+        // Rows without repetition are read one batch at a time, however many a page has.
         let is_repeated = self.column.max_rep_level > 0;
         Ok(if is_repeated { values.saturating_mul(width + LEVEL_BYTES) } else { 0 })
     }
@@ -354,7 +353,7 @@ impl Pages {
             page.reserve_exact(head.unpacked_bytes);
             page.extend_from_slice(&packed[..levels]);
         }
-        // A page of nothing but NULLs may have nothing that is packed.
+        // A page with only NULLs may have no compressed bytes.
         let length = head.unpacked_bytes - levels;
         if length > 0 {
             let unpacked = self.codec.unpack(&packed[levels..], length, &mut page);
@@ -363,7 +362,7 @@ impl Pages {
         Ok(Bytes::from(page))
     }
 
-    /// What lengths within the page make the library take.
+    /// The library's memory for lengths within the page.
     fn encoded_lengths(&self, head: Head, page: &[u8]) -> Result<usize> {
         let of_values = match head.encoding {
             Encoding::DELTA_LENGTH_BYTE_ARRAY => deltas::of_lengths,
@@ -375,7 +374,7 @@ impl Pages {
         bytes.ok_or_else(|| damaged(format!("a page of the encoding {} has wrong lengths", head.encoding)))
     }
 
-    /// Where the values of a data page begin.
+    /// The start of the values of a data page.
     #[allow(deprecated, reason = "levels of old files are encoded so")]
     fn levels_end(&self, head: Head, page: &[u8]) -> Option<usize> {
         let (def_levels, rep_levels) = match head.kind {
@@ -403,7 +402,7 @@ impl Pages {
         Some(at)
     }
 
-    /// Checks numbers of any length in a dictionary.
+    /// Checks the lengths of numbers in a dictionary.
     fn check_numbers(&self, page: &[u8]) -> Result<()> {
         let mut rest = page;
         while self.column.is_number_of_bytes
@@ -450,7 +449,7 @@ fn as_page(head: Head, buf: Bytes) -> Page {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // The batch may still refer to them. What is too much for it is refused with the next page.
+        // The batch may still refer to them. Memory above its limit is refused with the next page.
         let _ = (self.dictionary.leave_to_batch(), self.page.leave_to_batch());
     }
 }

@@ -22,7 +22,7 @@ pub(super) mod thrift {
         bytes
     }
 
-    /// The head of a field.
+    /// The header of a field.
     fn field(id: u8, last: u8, kind: u8) -> u8 {
         (id - last) << 4 | kind
     }
@@ -141,7 +141,7 @@ fn pages_of_every_codec_encoding_and_version_are_read_as_the_library_reads_them(
 fn rows_of_a_batch_are_as_many_as_their_pages_allow() {
     assert_eq!(rows_of_batch(1_000_000, 150 << 20, 16), 8192);
     assert_eq!(rows_of_batch(1000, 1000 << 20, 16), 16);
-    // Long rows that lie together.
+    // Long rows that are adjacent.
     assert_eq!(rows_of_batch(1 << 30, 4 << 30, 16), 512);
     assert_eq!(rows_of_batch(100, 0, 16_384 * 16), 64);
     assert_eq!(rows_of_batch(0, 0, 0), 8192);

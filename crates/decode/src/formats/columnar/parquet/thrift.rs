@@ -1,17 +1,17 @@
 //! Thrift's compact protocol, walked before a library reads it.
 //!
-//! Invariant: nothing is allocated for what the bytes claim. A list has at most as many elements as there are bytes left, values
-//! nest at most [`DEPTH_MAX`] deep, a struct has a field once, and a field that a [`Shape`] knows has the type that it has there:
-//! libraries go by a field's number alone, and would read other bytes as another type.
+//! Invariant: nothing is allocated for claims of the bytes. A list has at most as many elements as there are bytes left, values
+//! nest at most [`DEPTH_MAX`] deep, a struct has a field once, and a field that a [`Shape`] knows has the type stated there:
+//! libraries rely on a field's number alone, and would read other bytes as another type.
 //!
-//! Not its business: what the fields mean.
+//! Not its business: the meaning of the fields.
 
 use std::borrow::Cow;
 
-/// How deep structs and lists may nest.
+/// The nesting limit of structs and lists.
 pub(super) const DEPTH_MAX: u32 = 64;
 
-/// Why bytes are no value.
+/// The reason why bytes are not a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// They end within it.
@@ -86,11 +86,11 @@ impl Shape {
 pub(super) struct Field {
     pub id: i16,
     pub kind: Kind,
-    /// A BOOL has its value here and no bytes behind.
+    /// A BOOL has its value here, without further bytes.
     pub flag: bool,
 }
 
-/// Bytes that nobody vouches for.
+/// Untrusted bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Thrift<'a> {
     bytes: &'a [u8],
@@ -164,7 +164,7 @@ impl<'a> Thrift<'a> {
         Ok(&self.bytes[start..self.at])
     }
 
-    /// The head of a LIST: the type and the number of its elements.
+    /// The header of a LIST: the type and the number of its elements.
     pub fn list(&mut self) -> Outcome<(Kind, usize)> {
         let head = self.byte()?;
         if head == 0 {
@@ -225,7 +225,7 @@ impl<'a> Thrift<'a> {
             return wrong(format!("it nests more than {DEPTH_MAX} deep"));
         }
         match kind {
-            // The library takes no byte for them, the specification one.
+            // The library reads no byte for them, the specification one.
             Kind::Bool => wrong("an unknown list has elements of BOOL"),
             Kind::I8 => self.skip_bytes(1),
             Kind::I16 => self.int(16).map(drop),

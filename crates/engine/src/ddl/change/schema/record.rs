@@ -48,7 +48,7 @@ pub(crate) struct Record {
     /// Why it was cancelled.
     #[serde(default)]
     pub(super) message: String,
-    /// How often it was begun since the server last stopped in order.
+    /// The number of starts since the last orderly stop of the server.
     #[serde(default)]
     starts: u32,
 }
@@ -127,7 +127,7 @@ impl background::Record for Record {
         self.cancel(message.to_owned(), now_ms);
     }
 
-    /// The log may have the change by then.
+    /// The log may already have the change.
     fn ends_with_panic(&self) -> bool {
         self.state != State::Running
     }

@@ -73,7 +73,7 @@ impl Shared {
         }
     }
 
-    /// Whether the store has made the operation although it answered with an error; then it is shown.
+    /// Whether the store has made the operation although it answered with an error; then it becomes visible.
     async fn is_made(&self, before: &State, operation: Operation) -> bool {
         if self.store.revision().await.ok().is_none_or(|now| now == before.revision) {
             return false;

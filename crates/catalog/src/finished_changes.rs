@@ -1,8 +1,8 @@
-//! Changes of tables that their Delta logs have: the catalog gets them at once with the end of their records.
+//! Changes of tables that their Delta logs have: the catalog gets them together with the end of their records.
 //!
-//! Invariant: there is no state of the store that has a change and, unfinished, its record. So a record that is found tells of a change
-//! that the store does not have. As a second line a table knows the number of its last change: numbers grow, and a change that
-//! is not newer is never made again.
+//! Invariant: the store is never in a state with both a change and its unfinished record. So an existing record belongs to a
+//! change that the store does not have. As a second safeguard, a table has the number of its last change: numbers grow, and a
+//! change that is not newer is never made again.
 
 use crate::catalog::{Catalog, Result};
 use crate::changes::{Shared, replaced, uncancelled};
@@ -16,22 +16,22 @@ use tributary_types::{PartitionId, SourceId, TableDef, TableId};
 pub struct FinishedChange {
     /// Its number, which is that of its record and greater than that of every earlier change of the table.
     pub id: SourceId,
-    /// Whose record it is.
+    /// The node of the record.
     pub node: String,
-    /// The record from then on. `None`: it is deleted.
+    /// The resulting record. `None`: it is deleted.
     pub record: Option<String>,
     /// The definition before the change, and after it.
     pub table: (Arc<TableDef>, TableDef),
     /// A table that changes with it.
     pub beside: Option<(Arc<TableDef>, TableDef)>,
-    /// Partitions of the table that are dropped and kept.
+    /// Partitions of the table that are dropped and retained.
     pub dropped: Vec<RecycledPartition>,
-    /// Kept partitions of the table that are back.
+    /// Retained partitions of the table that are restored.
     pub recovered: Vec<PartitionId>,
 }
 
 impl Catalog {
-    /// The number of the last [finished change](Catalog::finish_change) of a present or recycled table; 0: it has had none.
+    /// The number of the last [finished change](Catalog::finish_change) of a present or recycled table; 0 if it has had none.
     #[must_use]
     pub fn last_change(&self, table: TableId) -> SourceId {
         self.state().last_changes.get(&table).copied().unwrap_or_default()
@@ -41,8 +41,8 @@ impl Catalog {
     /// the last one of its table ends its record only.
     ///
     /// # Errors
-    /// Those of [`Catalog::replace_table_def`]; then nothing has changed, except that a [`crate::CatalogError::Store`] may come after the
-    /// store has made the change.
+    /// The errors of [`Catalog::replace_table_def`]; then nothing has changed, except that [`crate::CatalogError::Store`] may be
+    /// returned after the store has made the change.
     pub async fn finish_change(&self, change: FinishedChange) -> Result<()> {
         uncancelled(self.shared().finish_change(change)).await
     }

@@ -99,17 +99,18 @@ pub(crate) enum Operation {
         /// All others that it has, which are removed.
         dropped: Vec<Arc<TableDef>>,
     },
-    /// As `ReplaceTable` for each of these tables, the first of which has this last change then; at once its record goes or ends.
+    /// Like `ReplaceTable` for each of these tables, the first of which gets this last change; in the same step its record is
+    /// deleted or ended.
     FinishChange {
         change: SourceId,
         node: String,
-        /// The record from then on. `None`: it is deleted.
+        /// The resulting record. `None`: it is deleted.
         record: Option<String>,
         /// With the times when their schemas were made, as in [`KeptSchema`].
         tables: Vec<(Arc<TableDef>, Option<i64>)>,
         /// Partitions of the first table that are recycled.
         dropped: Vec<Arc<RecycledPartition>>,
-        /// Recycled partitions of the first table that are forgotten, because they are back.
+        /// Recycled partitions of the first table that are removed, because they are restored.
         recovered: Vec<PartitionId>,
     },
     RecoverTable {

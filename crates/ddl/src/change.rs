@@ -34,15 +34,15 @@ pub enum Effect {
 /// The partitions of a table after a change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NewPartitions {
-    /// All that the table has then.
+    /// All partitions of the table after it.
     pub partitions: Partitions,
-    /// Whose rows the table has taken over.
+    /// The table whose rows were taken over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Beside>,
-    /// Partitions that are not in the table any more, and are kept.
+    /// Partitions that are no longer in the table, and are retained.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<Dropped>,
-    /// Kept partitions that are back.
+    /// Retained partitions that are restored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recovered: Vec<PartitionId>,
 }
@@ -55,7 +55,7 @@ pub struct Beside {
     pub moved: Vec<PartitionId>,
 }
 
-/// A partition that is dropped and kept.
+/// A partition that is dropped and retained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dropped {
     /// Milliseconds since 1970.
@@ -98,7 +98,7 @@ impl Change {
     /// The newest format of bodies that is read, and the one that is written.
     pub const FORMAT: u32 = 1;
 
-    /// Whether the record of that kind is one of a change of partitions, in this or an older server.
+    /// Whether this is the kind of a record of a change of partitions, written by this or an older server.
     #[must_use]
     pub fn has_kind(kind: &str) -> bool {
         kind == KIND || OLD_KINDS.contains(&kind)
@@ -107,7 +107,7 @@ impl Change {
     /// Reads the body of a record of that kind.
     ///
     /// # Errors
-    /// Why it can't be read, in words.
+    /// The reason why it can't be read, in words.
     pub fn read(id: SourceId, kind: &str, body: Value) -> Result<Self, String> {
         let unreadable = |error: serde_json::Error| error.to_string();
         let Body { table, partitions } = match kind {
@@ -156,8 +156,8 @@ impl Change {
         self.partitions()?.beside.as_ref()
     }
 
-    /// Whether the catalog must have had the change to say what it says. Numbers of schemas and partitions never go back. Only
-    /// catalogs of servers that kept no last change need that.
+    /// Whether the catalog must already have had the change, given its contents. Numbers of schemas and partitions never
+    /// decrease. Only catalogs of servers that did not store a last change need this.
     pub(crate) fn is_older_than(&self, current: &TableDef) -> bool {
         match &self.effect {
             Effect::Columns(target) => current.schema.version > target.schema.version,

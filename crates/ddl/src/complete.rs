@@ -1,4 +1,4 @@
-//! Changes that a crash or a stop has cut off between the Delta log and the catalog.
+//! Completes changes that a crash or a stop interrupted between the Delta log and the catalog.
 
 use crate::change::{Change, Effect};
 use crate::run::{Finished, Records};
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use tributary_table::{TableError, TableStore};
 use tributary_types::TableDef;
 
-/// The Delta logs, as a start sees them.
+/// The Delta logs, as seen by a start.
 #[async_trait]
 pub trait Logs: Send + Sync {
     /// The number of the last change that the table's log has.
     ///
     /// # Errors
-    /// It can't be read.
+    /// If it can't be read.
     async fn last_change(&self, def: &TableDef) -> Result<Option<u64>, TableError>;
 }
 
@@ -24,7 +24,7 @@ impl Logs for TableStore {
     }
 }
 
-/// Why a change could not be completed.
+/// The reason why a change could not be completed.
 #[derive(Debug)]
 pub enum Incomplete {
     /// The catalog can't be written.
@@ -32,11 +32,11 @@ pub enum Incomplete {
     Log(TableError),
 }
 
-/// Brings the catalog to the changes that the Delta logs have, before any table is opened: `changes` are those whose records
-/// have not ended. Others have come to nothing.
+/// Brings the catalog to the changes that the Delta logs have, before any table is opened: `changes` are the ones whose records
+/// have not ended. Others are abandoned.
 ///
 /// # Errors
-/// A log or the catalog can't be read or written. It may be tried again.
+/// If a log or the catalog can't be read or written. It can be retried.
 pub async fn complete(
     records: &dyn Records,
     logs: &dyn Logs,
@@ -57,7 +57,7 @@ pub async fn complete(
     Ok(())
 }
 
-/// The end of a change; an error inside: it came to nothing.
+/// The end of a change; an inner error means that it was abandoned.
 async fn finished(
     records: &dyn Records,
     logs: &dyn Logs,

@@ -1,10 +1,10 @@
-//! A dropped partition, as the catalog keeps it until it is recovered or erased.
+//! The catalog's record of a dropped partition until it is recovered or erased.
 
 use serde::{Deserialize, Serialize};
 use tributary_table::KeptFile;
 use tributary_types::{Partition, PartitionId, SchemaVersion};
 
-/// The newest format that is read, and the one that is written; a field that is added has a default and leaves it as it is.
+/// The newest format that is read, and the one that is written; an added field has a default and leaves the format unchanged.
 const FORMAT: u32 = 1;
 
 /// A dropped partition with its files.
@@ -41,7 +41,7 @@ impl KeptPartition {
     /// Reads what [`KeptPartition::written`] wrote, here or in an older server.
     ///
     /// # Errors
-    /// Why it can't be read, in words.
+    /// The reason why it can't be read, in words.
     pub fn read(text: &str) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Head {
@@ -68,7 +68,7 @@ mod tests {
         let kept = KeptPartition::read(golden).unwrap();
         assert_eq!(kept.written(), golden);
         assert_eq!(kept.files.len(), 1);
-        // Even if nothing else of it is known.
+        // Even if nothing else about it is known.
         let error = KeptPartition::read("{\"format\":2}").unwrap_err();
         assert!(error.contains("format 2"), "{error}");
     }

@@ -2,16 +2,17 @@
 //!
 //! Each is one [`Change`] and takes the same steps ([`run`]):
 //!
-//! 1. the catalog keeps a record of what it will say ([`Records::keep`]);
-//! 2. ONE entry of the Delta log, which has the number of the change, makes it, while loads are held ([`Subject::switch`]);
-//! 3. the catalog gets the new definitions and loses the record, in one step ([`Records::finish`]); then loads go on.
+//! 1. the catalog stores a record of its future state ([`Records::keep`]);
+//! 2. ONE entry of the Delta log, which has the number of the change, makes the change while loads are held
+//!    ([`Subject::switch`]);
+//! 3. the catalog gets the new definitions and loses the record, in one step ([`Records::finish`]); then loads continue.
 //!
 //! A start reads the records before it opens a table ([`complete`]): the log has the last change of the table, so a record with
-//! its number is completed, and any other came to nothing.
+//! its number is completed, and any other was abandoned.
 //!
-//! Invariant: the catalog never has a change and its unfinished record at a time, and a load never meets a table of which log and
-//! catalog say different things. Not this crate's business: which changes are legal, who may make them, and in what order
-//! statements come. It opens no file and knows no SQL; the simulation runs the same code as the server.
+//! Invariant: the catalog never has both a change and its unfinished record, and a load never meets a table whose log and catalog
+//! disagree. Not this crate's business: the legality of changes, privileges, and the order of statements. It opens no file and
+//! knows no SQL; the simulation runs the same code as the server.
 
 mod change;
 mod complete;

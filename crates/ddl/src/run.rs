@@ -9,25 +9,25 @@ use tributary_ingest::{Halt, Switched};
 use tributary_table::{KeptFile, Leaving, TableError};
 use tributary_types::{SourceId, TableDef, TableId, host};
 
-/// The catalog, as a change sees it. Each call is one step: all of it is durable on return; on an error none of it happened, or
+/// The catalog from a change's view. Each call is one step: all of it is durable on return; on an error none of it happened, or
 /// it did and its answer was lost.
 #[async_trait]
 pub trait Records: Send + Sync {
-    /// The table's definition; `None`: there is no such table any more.
+    /// The table's definition; `None` if the table no longer exists.
     fn table(&self, id: TableId) -> Option<Arc<TableDef>>;
 
-    /// The number of the last change of the table that was [finished](Records::finish); 0: it has had none.
+    /// The number of the last [finished](Records::finish) change of the table; 0 if it has had none.
     fn last_change(&self, table: TableId) -> SourceId;
 
-    /// Keeps the record of a change, in place of an earlier one of its number.
+    /// Stores the record of a change, and replaces an earlier one with its number.
     async fn keep(&self, change: &Change) -> Result<(), String>;
 
-    /// Replaces the definitions, keeps and forgets dropped partitions, notes the number and ends the record: in one step, which
-    /// may be repeated. A change that is not newer than the last one of its table only ends its record. If there is no such
-    /// table any more, nothing is left to do.
+    /// Replaces the definitions, adds and removes retained partitions, records the number and ends the record: in one step, which
+    /// may be repeated. A change that is not newer than the last one of its table only ends its record. If the table no longer
+    /// exists, nothing is left to do.
     async fn finish(&self, finished: &Finished) -> Result<(), String>;
 
-    /// Forgets the record of a change that came to nothing.
+    /// Deletes the record of an abandoned change.
     async fn forget(&self, change: &Change) -> Result<(), String>;
 }
 
@@ -37,11 +37,11 @@ pub struct Finished {
     pub change: Change,
     /// The definition before the change, and after it.
     pub table: (Arc<TableDef>, TableDef),
-    /// The same of the table whose rows it took over, if it is still there.
+    /// The same of the table whose rows it took over, if it still exists.
     pub beside: Option<(Arc<TableDef>, TableDef)>,
 }
 
-/// The table, as its change sees it.
+/// The table from its change's view.
 #[async_trait]
 pub trait Subject: Send + Sync {
     /// The table's definition.
@@ -52,8 +52,8 @@ pub trait Subject: Send + Sync {
         None
     }
 
-    /// Makes the change once with one entry of the Delta log, while loads are held. [`Step::leaving`] is told before it what
-    /// goes and is kept, [`Step::tell`] is called after it, before loads go on.
+    /// Makes the change once with one entry of the Delta log, while loads are held. Before it, [`Step::leaving`] gets the dropped
+    /// parts that are retained; after it, [`Step::tell`] is called before loads continue.
     ///
     /// # Errors
     /// Nothing has changed; only after [`TableError::Unsure`] the next start finds out, and no load of the table is taken until
@@ -63,16 +63,16 @@ pub trait Subject: Send + Sync {
     /// Gives the table whose rows were taken over its new definition, which the catalog has.
     ///
     /// # Errors
-    /// It must be tried again.
+    /// If it must be retried.
     async fn follow(&self, _beside: Arc<TableDef>) -> Result<(), String> {
         Ok(())
     }
 
-    /// Waits a little, before something is tried again.
+    /// Waits briefly before a retry.
     async fn pause(&self);
 }
 
-/// A try of a change, for [`Subject::switch`].
+/// An attempt at a change, for [`Subject::switch`].
 pub struct Step<'a> {
     records: &'a dyn Records,
     subject: &'a dyn Subject,
@@ -81,16 +81,16 @@ pub struct Step<'a> {
     before: Arc<TableDef>,
 }
 
-/// Why a change was not made, or may not have been.
+/// The reason why a change was not made, or may not have been.
 #[derive(Debug)]
 pub enum Failed {
-    /// Its record could not be kept: nothing was tried.
+    /// Its record could not be stored: nothing was attempted.
     NotRecorded(String),
     Table(TableError),
 }
 
-/// Takes all steps of a change. While something is in its way and `goes_on` says so, it is tried again ([`Switched::NotYet`]:
-/// it was not). Nothing else may change the definition meanwhile, and this must not be cut off.
+/// Takes all steps of a change. It is retried as long as it is blocked and `goes_on` allows it ([`Switched::NotYet`] if it was
+/// not made). Nothing else may change the definition meanwhile, and this must not be cancelled.
 ///
 /// # Errors
 /// Nothing has changed; only after [`TableError::Unsure`] the next start finds out, and no load of the table is taken until then.
@@ -102,7 +102,7 @@ pub async fn run(
     goes_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<Switched, Failed> {
     if dropped(&change).is_empty() {
-        // What goes is known, and recorded, when loads are held.
+        // Dropped parts are known, and recorded, once loads are held.
         records.keep(&change).await.map_err(Failed::NotRecorded)?;
     }
     let change = Mutex::new(change);
@@ -116,7 +116,7 @@ pub async fn run(
     };
     let change = change.into_inner();
     match &switched {
-        // The record went when the catalog was told.
+        // The record was deleted when the catalog was updated.
         Ok(Switched::Yes(_)) => {}
         Err(TableError::Unsure { table, reason }) => {
             tracing::error!(
@@ -148,13 +148,13 @@ impl Step<'_> {
         self.halt
     }
 
-    /// Records what partitions leave behind that go; `None`: none is kept.
+    /// Records the retained parts of dropped partitions; `None` if none is retained.
     #[must_use]
     pub fn leaving(&self) -> Option<&dyn Leaving> {
         if dropped(&self.change.lock()).is_empty() { None } else { Some(self) }
     }
 
-    /// Tells the catalog, which the Delta log is ahead of, until it has heard (`true`) or that is left to the next start.
+    /// Updates the catalog, which is behind the Delta log, until it succeeds (`true`) or is left to the next start.
     pub async fn tell(&self, after: Arc<TableDef>) -> bool {
         let change = self.change.lock().clone();
         let beside = self.subject.beside().map(|def| {

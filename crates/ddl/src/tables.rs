@@ -1,4 +1,4 @@
-//! The kinds of changes, as their tables make them.
+//! The kinds of changes, and their execution by tables.
 
 use crate::run::{Step, Subject};
 use async_trait::async_trait;
@@ -31,7 +31,7 @@ impl Subject for Columns<'_> {
     }
 }
 
-/// Partitions that take the place of others with the rows of a table beside.
+/// Partitions that replace others with the rows of a companion table.
 pub struct Replaced<'a> {
     pub ingest: &'a Ingest,
     pub table: &'a Table,
@@ -67,14 +67,14 @@ impl Subject for Replaced<'_> {
     }
 }
 
-/// Partitions that are dropped and kept, or one that is back.
+/// Partitions that are dropped and retained, or one that is restored.
 pub struct Recycled<'a> {
     pub ingest: &'a Ingest,
     pub table: &'a Table,
     pub id: u64,
-    /// All that the table has then.
+    /// All partitions of the table after it.
     pub partitions: &'a Arc<Partitions>,
-    /// The partition that comes back, and its files.
+    /// The partition that is restored, and its files.
     pub recovered: Option<(PartitionId, &'a [KeptFile])>,
 }
 

@@ -1,5 +1,5 @@
 //! For each write of the protocol: it fails, its answer is lost, and the server ends with it. A start after that finds log and
-//! catalog saying the same, and no record.
+//! catalog in agreement, and no record.
 
 use super::*;
 use async_trait::async_trait;
@@ -136,7 +136,7 @@ impl Logs for Disk {
 struct Site<'a> {
     disk: &'a Disk,
     change: Change,
-    /// It never gets to the log.
+    /// It never reaches the log.
     is_busy: bool,
 }
 
@@ -227,7 +227,7 @@ async fn start(disk: &Disk) {
     assert!(disk.records.lock().is_empty(), "each has ended");
 }
 
-/// Log and catalog say the same: the change is made as a whole, or nothing is.
+/// Checks that log and catalog agree: the change is made as a whole, or not at all.
 fn check(disk: &Disk, change: &Change, text: &str) {
     let is_made = disk.log.lock().as_ref().is_some_and(|(id, _)| *id == change.id);
     let fresh = self::disk();
@@ -300,7 +300,7 @@ async fn a_change_that_the_catalog_has_already_is_never_made_again() {
         let disk = disk();
         let site = Site { disk: &disk, change: change.clone(), is_busy: false };
         run(&disk, &site, change.clone(), &disk.halt, &|| false).await.unwrap();
-        // As a server left it that did not end records with their changes; then a light change came.
+        // As a server left it that did not end records together with their changes; then a light change followed.
         disk.keep(&change).await.unwrap();
         let mut more = disk.def(TABLE).partitioning.partitions().map(|all| Partitions::clone(all)).unwrap();
         more.add("later", PartitionRows::Others, BTreeMap::new());

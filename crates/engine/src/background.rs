@@ -44,7 +44,7 @@ pub(crate) trait Record: Clone + Send + Sync + Serialize + DeserializeOwned + 's
     /// The progress of a job, which is not persisted.
     type Progress: Default + Send + Sync;
 
-    /// The newest format that is read, and the one that is written; a field that is added has a default and leaves it as it is.
+    /// The newest format that is read, and the one that is written; an added field has a default and leaves the format unchanged.
     const FORMAT: u32 = 1;
 
     fn written(&self) -> String {
@@ -113,13 +113,13 @@ impl<R: Record> Job<R> {
         change(&mut self.record.lock());
     }
 
-    /// Shows how the job ended, which the catalog has, and tells whoever waits.
+    /// Shows the outcome of the job, which the catalog has, and notifies waiting tasks.
     pub fn end(&self, record: R) {
         self.change(|shown| *shown = record);
         self.announce();
     }
 
-    /// Tells whoever waits that nothing of the job runs any more.
+    /// Announces to waiting tasks that nothing of the job runs any more.
     pub fn announce(&self) {
         self.ended.send_replace(true);
     }

@@ -19,7 +19,7 @@ use tributary_wal::MemDisk;
 pub struct SimCatalog {
     disk: MemDisk,
     rows: Arc<Mutex<Rows>>,
-    /// Chance for what goes wrong with the steps of changes.
+    /// Chance for the faults of changes' steps.
     dice: Arc<Mutex<Dice>>,
     /// One such step in this many fails, and the answer of another is lost; 0 for none.
     fails_one_in: Arc<AtomicU64>,
@@ -39,7 +39,7 @@ struct Rows {
     /// Changes that have not ended, by their numbers.
     changes: BTreeMap<SourceId, Record>,
     next_change: u64,
-    /// The last change of each table that the catalog was told the end of.
+    /// The last change of each table whose end the catalog knows.
     last_changes: BTreeMap<TableId, SourceId>,
     /// Partitions that were dropped and are kept.
     recycled: BTreeMap<(TableId, PartitionId), KeptPartition>,
@@ -47,7 +47,7 @@ struct Rows {
     increments: BTreeMap<TableId, i64>,
 }
 
-/// The record of a change, as the real catalog has it.
+/// The record of a change, as in the real catalog.
 #[derive(Clone, Debug)]
 enum Record {
     /// The job of a heavy schema change.
@@ -96,13 +96,13 @@ impl SimCatalog {
         self.fails_one_in.store(one_in, Ordering::Relaxed);
     }
 
-    /// From now on the power goes off with the end of one change in `one_in`; 0 for none: where only few of a seed's operations are
-    /// between two things that must come together, chance alone would hit them too seldom.
+    /// From now on the power goes off with the end of one change in `one_in`; 0 for none: if few of a seed's operations fall
+    /// between two steps that belong together, chance alone would hit them too rarely.
     pub fn power_off(&self, one_in: u64) {
         self.power_off_one_in.store(one_in, Ordering::Relaxed);
     }
 
-    /// How many steps of changes failed, or seemed to.
+    /// The number of steps of changes that failed, or seemed to.
     #[must_use]
     pub fn faults(&self) -> u64 {
         self.faults.load(Ordering::Relaxed)
@@ -175,7 +175,7 @@ impl SimCatalog {
         self.change("clear garbage", |rows| drop(rows.garbage.remove(&table)))
     }
 
-    /// A number for a change, which is no other's.
+    /// A number for a change that no other has.
     #[must_use]
     pub fn next_change(&self) -> SourceId {
         let mut rows = self.rows.lock();
@@ -183,7 +183,7 @@ impl SimCatalog {
         SourceId(rows.next_change)
     }
 
-    /// Keeps the job of a heavy schema change before it begins.
+    /// Records the job of a heavy schema change before it starts.
     ///
     /// # Errors
     /// Unless the power went off with it, nothing has changed.
@@ -191,7 +191,7 @@ impl SimCatalog {
         self.change("put job", |rows| drop(rows.changes.insert(change.id, Record::of(change))))
     }
 
-    /// Ends the job of a heavy schema change that came to nothing.
+    /// Ends the job of an abandoned heavy schema change.
     ///
     /// # Errors
     /// Unless the power went off with it, nothing has changed.
@@ -199,7 +199,7 @@ impl SimCatalog {
         self.change("end job", |rows| drop(rows.changes.remove(&id)))
     }
 
-    /// Whether a heavy change of the table has not ended.
+    /// Whether the table has an unfinished heavy change.
     #[must_use]
     pub fn is_changing(&self, table: TableId) -> bool {
         let is_its = |record: &Record| matches!(record, Record::Job(target) if target.id == table);
@@ -209,7 +209,7 @@ impl SimCatalog {
     /// The changes that have not ended.
     ///
     /// # Errors
-    /// A record can't be read.
+    /// If a record can't be read.
     pub fn changes(&self) -> Result<Vec<Change>, String> {
         self.rows.lock().changes.iter().map(|(id, record)| record.read(*id)).collect()
     }
@@ -282,7 +282,7 @@ impl Records for SimCatalog {
 
     async fn keep(&self, change: &Change) -> Result<(), String> {
         match change.effect {
-            // It is a job, which is kept since it began.
+            // It is a job, which is recorded since its start.
             Effect::Columns(_) => Ok(()),
             Effect::Partitions(_) => {
                 self.step("keep change", |rows| drop(rows.changes.insert(change.id, Record::of(change))))

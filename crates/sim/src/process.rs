@@ -42,7 +42,7 @@ impl Hardware {
     pub fn on(disk: MemDisk, lie: Option<Lie>, dice: &mut Dice, is_dead: &Arc<AtomicBool>) -> Self {
         let lying = LyingDisk::new(disk.clone(), lie);
         let store = SimStore::new(lying.clone(), dice.split(), Arc::clone(is_dead));
-        // A stream of its own, which takes nothing from that of the seed.
+        // A separate stream, which takes nothing from the seed's.
         let of_catalog = Dice::new(dice.clone().next() ^ 0xCA7A_106D);
         Self { store, catalog: SimCatalog::new(disk.clone(), of_catalog), disk, lying }
     }
@@ -64,7 +64,7 @@ fn sync_left_names(hardware: &Hardware, def: &TableDef) -> std::io::Result<()> {
     hardware.disk.open_dir(&directory)?.sync()
 }
 
-/// The Delta logs, read as a start does.
+/// The Delta logs, read as by a start.
 struct LogsOnDisk<'a> {
     hardware: &'a Hardware,
     store: &'a TableStore,
@@ -83,7 +83,7 @@ impl Logs for LogsOnDisk<'_> {
     }
 }
 
-/// Brings the catalog to the changes that the Delta logs have; others have come to nothing.
+/// Brings the catalog to the changes that the Delta logs have; others are abandoned.
 async fn complete_changes(hardware: &Hardware, store: &TableStore) -> Result<(), String> {
     let changes = hardware.catalog.changes()?;
     tributary_ddl::complete(&hardware.catalog, &LogsOnDisk { hardware, store }, changes)

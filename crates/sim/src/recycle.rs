@@ -1,5 +1,4 @@
-//! Partitions that are dropped and kept, and that are recovered or thrown away, by the engine's own steps
-//! ([`tributary_ddl`]).
+//! Partitions that are dropped and retained, and that are recovered or erased, by the engine's own steps ([`tributary_ddl`]).
 //!
 //! To the model a drop is a truncation, and a recovery brings back the loads that were in the partition before it: all or none.
 
@@ -136,7 +135,7 @@ async fn recover(world: &Rc<World>, table: &Arc<Table>, from: PartitionId, kept:
     world.query(table).await;
 }
 
-/// Whether the table has these partitions then; nobody is told if the server has died.
+/// Returns whether the table has these partitions afterwards; waits for ever if the server has died.
 async fn make(
     world: &World,
     table: &Table,

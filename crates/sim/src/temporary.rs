@@ -1,4 +1,5 @@
-//! Partitions whose place temporary ones take, by the engine's own steps ([`tributary_ddl`]): a load fills a partition of a table beside.
+//! Replacement of partitions by temporary ones, by the engine's own steps ([`tributary_ddl`]): a load fills a partition of a
+//! companion table.
 //!
 //! To the model it is a load that replaces others with its commit: it is present as a whole, and they are removed, or neither.
 
@@ -127,7 +128,7 @@ async fn fill_and_replace(
     is_replaced.then_some(answered)
 }
 
-/// Takes the steps of a change of partitions: whether it is made. `None`: the server has died.
+/// Takes the steps of a change of partitions, and returns whether it is made. `None` if the server has died.
 pub async fn carry_out(world: &World, subject: &dyn Subject, change: Change, tries: u64) -> Option<bool> {
     let halt = Arc::new(Halt::default());
     let (id, table) = (change.id.0, change.table);

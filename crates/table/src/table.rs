@@ -56,7 +56,7 @@ pub struct Table {
     closed: AtomicBool,
     /// A heavy schema change is under way.
     changing: AtomicBool,
-    /// The sweep deletes none of its files.
+    /// The sweep deletes none of the table's files.
     keeps_all_files: AtomicBool,
     /// Of the files that the last query of all of them met.
     bounds: parking_lot::Mutex<Option<Arc<FileBounds>>>,

@@ -191,7 +191,7 @@ const RECYCLED: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The last recorded change that each table has had; 0: none, or none since this is kept.
+/// The last recorded change of each table; 0 if it has had none since this is recorded.
 const LAST_CHANGES: &str = "ALTER TABLE tables ADD COLUMN last_change INTEGER NOT NULL DEFAULT 0";
 
 /// Brings the file up to date, each migration in a transaction of its own.

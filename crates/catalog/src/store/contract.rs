@@ -232,7 +232,7 @@ pub(crate) async fn a_finished_change_ends_its_record_in_the_same_step(place: im
     ];
     let expected = make_and_compare(&*store, operations).await;
     assert_eq!(store.jobs("n").await.unwrap(), [record(8, "ended"), record(9, "begun")]);
-    // The location is taken: nothing of it happens.
+    // The location is taken: none of it happens.
     let impossible = TableDef { location: "d/beside".to_owned(), ..with(&t, 4) };
     store.apply(expected.revision, &finished(9, None, vec![impossible])).await.unwrap_err();
     assert_eq!(state(&*store).await, expected);

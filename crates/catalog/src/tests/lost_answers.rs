@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tributary_types::{Label, SourceId, TxnId};
 
-/// What goes wrong with the next operation.
+/// The faults of the next operation.
 #[derive(Debug, Default)]
 struct Faults {
     /// It is made, and answered with an error.

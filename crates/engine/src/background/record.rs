@@ -1,11 +1,11 @@
 //! The records of jobs in the catalog: each has the kind of its job, the format of its body, and the body.
 //!
-//! Invariant: no record is passed over because this program does not know it. A record of an unknown kind or a newer format ends the
-//! start with its name: what it tells of may be half done, and only the program that wrote it can complete it.
+//! Invariant: no record is skipped because this program does not know it. A record of an unknown kind or a newer format ends the
+//! start with its name: its job may be half done, and only the program that wrote it can complete it.
 //!
 //! Records of older servers have no envelope: their kind, and sometimes their format, are fields of the body.
 //!
-//! Not its business: what the bodies say.
+//! Not its business: the contents of the bodies.
 
 use crate::background::Record as _;
 use crate::ddl::change::schema as schema_change;
@@ -68,7 +68,7 @@ impl Envelope {
     /// Reads a record of any kind and any format that this program knows.
     ///
     /// # Errors
-    /// It does not know its kind or format, or it is no record at all.
+    /// If it does not know its kind or format, or if it is not a record.
     pub fn read(record: &JobRecord) -> Result<Self, Unreadable> {
         #[derive(Deserialize)]
         struct Head {
@@ -105,7 +105,7 @@ impl Envelope {
 /// Checks that all records can be read.
 ///
 /// # Errors
-/// Names the first one that can't be.
+/// Names the first unreadable one.
 pub(crate) fn check(records: &[JobRecord]) -> Result<(), Unreadable> {
     for record in records {
         let (id, envelope) = (record.id, Envelope::read(record)?);

@@ -276,7 +276,7 @@ impl Engine {
         let mut unreadable = None;
         for (table, id) in &erased.partitions {
             if let Some(Err(reason)) = bin.partitions.get(&(*table, *id)).map(|it| files_of(it)) {
-                // Nobody knows which files would be left over.
+                // The remaining files would be unknown.
                 tracing::error!(%table, partition = %id, reason, "a dropped partition stays in the recycle bin");
                 unreadable.get_or_insert(reason);
                 continue;
@@ -367,7 +367,7 @@ impl Erased {
     }
 }
 
-/// Keeps the files of recycled partitions from the sweep: all of the table's, if it is not known which they are.
+/// Protects the files of recycled partitions from the sweep: all of the table's, if they are unknown.
 fn keep_files(table: &Table, bin: &RecycleBin) {
     for partition in bin.partitions_of(table.id()) {
         match files_of(partition) {

@@ -32,7 +32,7 @@ impl Engine {
         Changing { _turn: self.changing.lock().await, engine: self }
     }
 
-    /// Whether the names are those of the catalog's tables.
+    /// Whether the names match the catalog's tables.
     fn has_names_of_catalog(&self) -> bool {
         let of_def = |def: &TableDef| (def.id, def.db.clone(), def.name.clone());
         let kept = self.catalog.all_tables();
@@ -321,7 +321,7 @@ impl Engine {
         self.change_table(table, new).await
     }
 
-    /// Takes a change back that the catalog has and the table's rows can't follow; returns the answer to the statement.
+    /// Reverts a change that the catalog has and the table's rows can't follow; returns the answer to the statement.
     async fn take_back(&self, old: &Arc<TableDef>, new: &Arc<TableDef>, error: SqlError) -> SqlError {
         let Err(back) = self.catalog.replace_table_def(new, TableDef::clone(old)).await else { return error };
         let (table, error, back) = (new.table_ref(), error.detail_text().to_owned(), back.to_string());
@@ -333,10 +333,10 @@ impl Engine {
         SqlError::detail(ErrorCode::Unknown, text)
     }
 
-    /// Gives a table the definition that the catalog has, if a change before could not be taken back.
+    /// Gives a table the catalog's definition, if an earlier change could not be reverted.
     ///
     /// # Errors
-    /// It was necessary: the statement was checked against another definition.
+    /// If that was necessary: the statement was checked against another definition.
     async fn follow_catalog(&self, table: &Table) -> Result<(), SqlError> {
         let Some(kept) = self.catalog.table_by_id(table.id()) else { return Ok(()) };
         let old = table.def();
@@ -378,7 +378,7 @@ impl Engine {
         if let Some(dropped) = dropped
             && let Err(error) = self.ingest.cut(&table, dropped).await
         {
-            // The rows are gone already, and a partition of such rows is not added before a cut of it is in the log.
+            // The rows are already removed, and a partition of such rows is not added before a cut of it is in the log.
             tracing::warn!(table = %new.table_ref(), %error, "rows of dropped partitions stay in the write-ahead log for now");
         }
         if new.name != old.name {

@@ -89,10 +89,7 @@ pub(super) const fn address() -> Accepts<IpAddr> {
 
 /// Networks separated by `;`.
 pub(super) const fn egress() -> Accepts<Egress> {
-    text(
-        "networks like `127.0.0.0/8` separated by `;`, with `!` before those that are forbidden",
-        Egress::parse,
-    )
+    text("networks like `127.0.0.0/8` separated by `;`, with `!` before forbidden ones", Egress::parse)
 }
 
 pub(super) const fn wal_limit() -> Accepts<WalLimit> {

@@ -10,7 +10,7 @@ fn body<T: DeserializeOwned>(golden: &str) -> T {
     Envelope::read(&record(golden)).unwrap().body_of(SourceId(7)).unwrap()
 }
 
-/// The record is read as it was written, and as an older server wrote it.
+/// Checks that the record is read as it was written, and as an older server wrote it.
 fn golden<R: Record>(golden: &str, old: &str) {
     check(&[record(golden), record(old)]).unwrap();
     assert_eq!(body::<R>(golden).written(), golden.trim());

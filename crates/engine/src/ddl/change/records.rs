@@ -1,9 +1,9 @@
-//! Changes that cross the Delta log, as statements and jobs make them ([`tributary_ddl`]), and the catalog as they see it.
+//! Changes that cross the Delta log, made by statements and jobs ([`tributary_ddl`]), and their view of the catalog.
 //!
-//! Invariant: the record of a change is among those of this node's jobs. A heavy schema change is a job, whose record is that of its
-//! change, too, and is kept when it has ended; others go with the change.
+//! Invariant: the record of a change is among those of this node's jobs. A heavy schema change is a job, whose record is also
+//! that of its change, and is retained after its end; other records are deleted with the change.
 //!
-//! Not its business: what changes make of tables, and who has the turn.
+//! Not its business: the effects of changes on tables, and the lock of changes.
 
 use super::schema;
 use super::switching::WAIT_MAX;
@@ -23,7 +23,7 @@ use tributary_ingest::{Halt, Switched};
 use tributary_table::{Table, TableStore};
 use tributary_types::{ErrorCode, SourceId, SqlError, TableDef, TableId, host};
 
-/// The jobs of heavy schema changes: what the catalog gets when they have ended.
+/// The jobs of heavy schema changes: the catalog's record after their end.
 pub(crate) type ChangingJobs = Mutex<BTreeMap<SourceId, schema::Record>>;
 
 /// The catalog, for changes of this node.
@@ -31,12 +31,12 @@ pub(crate) struct CatalogRecords<'a> {
     pub catalog: &'a Catalog,
     pub node: &'a str,
     pub jobs: &'a ChangingJobs,
-    /// Plans that were made before are not good any more; none before a server is open.
+    /// Earlier plans are invalid; none exist before a server is open.
     pub names: Option<&'a Names>,
 }
 
 impl CatalogRecords<'_> {
-    /// The record of a change that has ended; `None`: none is kept.
+    /// The record of a change that has ended; `None` if none is retained.
     fn ended(&self, change: &Change) -> Option<String> {
         let mut jobs = self.jobs.lock();
         let job = jobs.get_mut(&change.id)?;
@@ -66,7 +66,7 @@ impl CatalogRecords<'_> {
         }
     }
 
-    /// Ends the record of a change whose table is gone.
+    /// Ends the record of a change whose table no longer exists.
     async fn end_record(&self, id: SourceId, record: Option<String>) -> Result<(), CatalogError> {
         match record {
             Some(definition) => self.catalog.put_job(self.node, &JobRecord { id, definition }).await,
@@ -110,7 +110,7 @@ impl Records for CatalogRecords<'_> {
 
     async fn forget(&self, change: &Change) -> Result<(), String> {
         match change.effect {
-            // Its job begins again, or says why it ended.
+            // Its job starts again, or states the reason of its end.
             Effect::Columns(_) => Ok(()),
             Effect::Partitions(_) => {
                 self.catalog.delete_job(self.node, change.id).await.map_err(|error| error.to_string())
@@ -119,7 +119,7 @@ impl Records for CatalogRecords<'_> {
     }
 }
 
-/// The changes of this node that have not ended, with the jobs of those that are jobs.
+/// The unfinished changes of this node, and the jobs among them.
 fn unfinished(records: &[JobRecord]) -> Result<(Vec<Change>, ChangingJobs), Unreadable> {
     let (mut changes, mut jobs) = (Vec::new(), BTreeMap::new());
     for record in records {
@@ -143,7 +143,7 @@ fn unfinished(records: &[JobRecord]) -> Result<(Vec<Change>, ChangingJobs), Unre
 /// Brings the catalog to the changes that the Delta logs have, before any table is opened.
 ///
 /// # Errors
-/// A record can't be read; a log or the catalog can't be read or written.
+/// If a record can't be read, or a log or the catalog can't be read or written.
 pub(crate) async fn complete(catalog: &Catalog, store: &TableStore, node: &str) -> Result<(), StartError> {
     let (changes, jobs) = unfinished(&catalog.jobs(node).await?)?;
     let records = CatalogRecords { catalog, node, jobs: &jobs, names: None };
@@ -156,7 +156,7 @@ pub(crate) async fn complete(catalog: &Catalog, store: &TableStore, node: &str) 
 }
 
 impl Engine {
-    /// Makes a change of partitions, tried until what was under way before has ended. `None`: it has not.
+    /// Makes a change of partitions, retried until earlier work has ended. `None` if it has not.
     ///
     /// # Errors
     /// Nothing has changed, or it is not known whether, which is logged.

@@ -120,7 +120,7 @@ pub(crate) fn in_doubt(def: &TableDef, reason: &str) -> SqlError {
     )
 }
 
-/// A change of partitions had to wait for loads for too long.
+/// The error of a change of partitions that waited for loads too long.
 pub(crate) fn loads_go_on(table: &Table) -> SqlError {
     SqlError::detail(
         ErrorCode::Unknown,

@@ -1,6 +1,6 @@
 //! Partitions that are dropped and kept, and that are recovered.
 //!
-//! The files of a dropped partition stay where they are; the catalog has their names. Dropping and recovering are changes that cross
+//! The files of a dropped partition stay in place; the catalog has their names. Dropping and recovering are changes that cross
 //! the Delta log ([`super::super::change::records`]), one entry of which removes the files or adds them again.
 //!
 //! Not its business: how loads are held meanwhile ([`tributary_ingest::Recycling`]), and for how long partitions are kept.
@@ -21,7 +21,7 @@ use tributary_types::{PartitionId, Partitioning, Partitions, SqlError, TableDef,
 /// The data files of a dropped partition.
 ///
 /// # Errors
-/// What the catalog keeps of it can't be read, for this reason.
+/// If the catalog's record of it can't be read, the reason.
 pub(crate) fn files_of(partition: &RecycledPartition) -> Result<Vec<KeptFile>, String> {
     Ok(KeptPartition::read(&partition.definition)?.files)
 }
@@ -62,7 +62,7 @@ impl Engine {
         left.remove(&ids);
         let left = Arc::new(left);
         let dropped = dropped.list.into_iter().map(|partition| Dropped {
-            // It and the files are known when loads are held.
+            // It and the files are known once loads are held.
             at_ms: 0,
             kept: KeptPartition::new(partition, def.schema.version, before.next_id, Vec::new()),
         });

@@ -363,7 +363,7 @@ mod tests {
         Envelope::read(&JobRecord { id, definition: text.to_owned() })?.body_of(id)
     }
 
-    /// Those of definitions are what older servers wrote, without an envelope.
+    /// Definitions are as older servers wrote them, without an envelope.
     #[test]
     fn definitions_and_positions_are_written_and_read_as_the_golden_files_say() {
         let golden = include_str!("golden/definition-1.json").trim();

@@ -60,7 +60,7 @@ impl Table {
         is_empty && self.unflushed.lock().pending().is_none()
     }
 
-    /// Keeps all files from the sweep as long as the table is open: it is not known which belong to a dropped partition.
+    /// Protects all files from the sweep as long as the table is open: the files of a dropped partition are unknown.
     pub fn keep_all_files(&self) {
         self.keeps_all_files.store(true, Ordering::Relaxed);
     }

@@ -87,6 +87,9 @@ async fn lanes_share_what_one_load_may_hold_and_are_one_load_again_at_the_end() 
     sink.join(&test.engine, lanes).await.expect("kept");
     let rows = sink.take_small().expect("it fits into memory");
     assert_eq!((rows.blocks.len(), rows.files().len()), (2, 0));
+    assert_ne!(test.engine.ingest.memory().in_flight(), 0, "rows own their memory");
+    drop(rows);
+    assert_eq!(test.engine.ingest.memory().in_flight(), 0);
 
     // A lane writes files when it reaches its share; the rows of others go there at the end.
     let turns = test.engine.file_loads.available_permits();

@@ -1,6 +1,5 @@
 use super::*;
 use crate::background::Record;
-use tributary_types::{ColumnDef, DataType, SchemaVersion, TableDef, TableId, TableSchema};
 
 fn record(definition: &str) -> JobRecord {
     JobRecord { id: SourceId(7), definition: definition.trim().to_owned() }
@@ -10,7 +9,7 @@ fn body<T: DeserializeOwned>(golden: &str) -> T {
     Envelope::read(&record(golden)).unwrap().body_of(SourceId(7)).unwrap()
 }
 
-/// Checks that the record is read as it was written, and as an older server wrote it.
+/// The record is read as it was written, and as an older server wrote it.
 fn golden<R: Record>(golden: &str, old: &str) {
     check(&[record(golden), record(old)]).unwrap();
     assert_eq!(body::<R>(golden).written(), golden.trim());
@@ -57,15 +56,4 @@ fn a_record_that_this_program_does_not_know_is_refused_by_its_name() {
     let unknown = reason("{\"kind\":\"from_the_future\",\"format\":1,\"body\":{}}");
     assert!(unknown.to_string().contains("'from_the_future'"), "{unknown}");
     assert_eq!(reason("no record").kind, "?");
-}
-
-/// For the golden file: a job of a heavy schema change.
-#[test]
-fn a_heavy_change_is_written_as_its_golden_file_says() {
-    let columns =
-        vec![ColumnDef::new(1, "k", DataType::BigInt).key(), ColumnDef::new(2, "v", DataType::BigInt)];
-    let target = TableDef::new(TableId(11), "d", "t", TableSchema::new(SchemaVersion(2), columns));
-    let job = schema_change::Record::new(target, 1_795_477_575_632);
-    assert_eq!(job.written(), include_str!("golden/schema_change-1.json").trim());
-    assert_eq!(body::<schema_change::Record>(&job.written()).target, job.target);
 }

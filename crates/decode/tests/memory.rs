@@ -153,20 +153,24 @@ fn refusals(alone: &Alone, format: ColumnarFormat, body: &[u8]) -> [String; 2] {
 
 fn batch(columns: Vec<ArrayRef>) -> RecordBatch {
     let named = columns.into_iter().enumerate().map(|(at, column)| (format!("c{at}"), column, true));
-    RecordBatch::try_from_iter_with_nullable(named).unwrap()
+    RecordBatch::try_from_iter_with_nullable(named).expect("written to memory")
 }
 
 fn ipc(batch: &RecordBatch) -> Vec<u8> {
-    let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD)).unwrap();
-    let mut writer = StreamWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
-    writer.write(batch).unwrap();
-    writer.into_inner().unwrap()
+    let options = IpcWriteOptions::default()
+        .try_with_compression(Some(CompressionType::ZSTD))
+        .expect("written to memory");
+    let mut writer =
+        StreamWriter::try_new_with_options(Vec::new(), &batch.schema(), options).expect("written to memory");
+    writer.write(batch).expect("written to memory");
+    writer.into_inner().expect("written to memory")
 }
 
 fn parquet(batch: &RecordBatch, properties: WriterPropertiesBuilder) -> Vec<u8> {
-    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties.build())).unwrap();
-    writer.write(batch).unwrap();
-    writer.into_inner().unwrap()
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties.build()))
+        .expect("written to memory");
+    writer.write(batch).expect("written to memory");
+    writer.into_inner().expect("written to memory")
 }
 
 fn zstd() -> WriterPropertiesBuilder {

@@ -6,6 +6,9 @@
 //!
 //! Not its business: protocols' bytes, the storage of rows, the commit of groups.
 
+// The start of an engine is one deep future. The library boxes it; tests await it directly.
+#![cfg_attr(test, recursion_limit = "256")]
+
 mod access;
 mod answer;
 mod background;

@@ -147,9 +147,7 @@ fn passwords(sql: &str) -> Vec<Range<usize>> {
                     found.push(inside(&bytes[at..next], at));
                     Said::Hidden
                 }
-                (Said::Password, b'(' | b'=') | (Said::Word, b'(' | b'=') | (Said::For, b'=') => {
-                    Said::Password
-                }
+                (Said::Password | Said::Word, b'(' | b'=') | (Said::For, b'=') => Said::Password,
                 (Said::For, _) if !matches!(kind, Lexeme::End) => Said::For,
                 _ => Said::Nothing,
             };

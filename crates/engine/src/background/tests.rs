@@ -20,7 +20,8 @@ async fn added(engine: &Engine, label: &str) -> Arc<Job<BrokerLoadRecord>> {
 async fn kept(engine: &Engine, job: &Job<BrokerLoadRecord>) -> BrokerLoadRecord {
     let all = engine.catalog.jobs(&engine.broker_loads.node).await.expect("the catalog is read");
     let record = all.into_iter().find(|record| record.id.0 == job.id).expect("it is kept");
-    BrokerLoadRecord::read(&record.definition).expect("its own record")
+    let envelope = Envelope::read(&record).expect("a record");
+    envelope.body_of(record.id).expect("its own record")
 }
 
 #[tokio::test(flavor = "multi_thread")]

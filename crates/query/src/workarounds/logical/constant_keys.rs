@@ -7,7 +7,7 @@
 //!
 //! Delete when DataFusion gives calculated keys of both sides names of their own.
 //!
-//! slt: three_valued.slt
+//! slt: `three_valued.slt`
 
 use super::guard::{Rule, node_rule};
 use datafusion::common::tree_node::Transformed;

@@ -8,7 +8,7 @@
 //!
 //! Delete when DataFusion has that change.
 //!
-//! slt: three_valued.slt
+//! slt: `three_valued.slt`
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use arrow::datatypes::DataType;

@@ -7,7 +7,7 @@
 //!
 //! Delete when each key of a join has its own equality of NULLs.
 //!
-//! slt: three_valued.slt
+//! slt: `three_valued.slt`
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::tree_node::Transformed;

@@ -7,7 +7,7 @@
 //!
 //! Delete when decorrelation keeps a condition of outer columns only.
 //!
-//! slt: subquery_names.slt
+//! slt: `subquery_names.slt`
 
 use super::guard::{Rule, node_rule};
 use datafusion::common::Result;

@@ -35,7 +35,7 @@ fn sources(name: &str) -> BTreeMap<String, String> {
             let path = format!("{above}{file}");
             if entry.path().is_dir() {
                 collect(&entry.path(), &format!("{path}/"), into);
-            } else if file.ends_with(".rs") {
+            } else if entry.path().extension().is_some_and(|extension| extension == "rs") {
                 let text = std::fs::read_to_string(entry.path()).expect("a source is UTF-8");
                 into.insert(path, text);
             }

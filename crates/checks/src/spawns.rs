@@ -16,8 +16,11 @@ fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
         let name = path.file_name().and_then(|name| name.to_str()).expect("a name in UTF-8").to_owned();
         match path.is_dir() {
             true if name != "tests" => sources(&path, found),
-            false if name.ends_with(".rs") && !matches!(&*name, "tests.rs" | "testing.rs") => {
-                found.push(path)
+            false
+                if path.extension().is_some_and(|extension| extension == "rs")
+                    && !matches!(&*name, "tests.rs" | "testing.rs") =>
+            {
+                found.push(path);
             }
             _ => {}
         }

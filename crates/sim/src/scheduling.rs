@@ -70,7 +70,7 @@ fn flushes_beside(seed: u64, stuck: u64) -> u64 {
                 machine.sleep(LOAD_INTERVAL).await;
                 // Due an interval ago: twice as old as it may become.
                 assert!(
-                    !free.flush_due(host::now() - FLUSH_AGE),
+                    !free.flush_due(host::now().checked_sub(FLUSH_AGE).expect("the clock is past the age")),
                     "load {id} of seed {seed} waits for a flush"
                 );
                 flushed = process.ingest.metrics().flushes.get();

@@ -332,6 +332,7 @@ async fn open_tables(catalog: &Catalog, store: &Arc<TableStore>) -> Result<Vec<A
     // In tasks of their own, so that all processors open tables.
     let open = |def: Arc<TableDef>| {
         let store = Arc::clone(store);
+        // Unwatched: the caller waits for it and passes its panic on.
         tokio::spawn(async move { store.open(&def).await })
     };
     let opened =

@@ -63,6 +63,7 @@ pub(crate) async fn serve_on_loopback(
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port of the loopback");
     let address = listener.local_addr().expect("it is bound");
     let hooks = Arc::new(MysqlHooks::new(Arc::clone(engine)));
+    // Unwatched: a test sees that nobody answers.
     tokio::spawn(tributary_mysql::serve(listener, hooks, tributary_mysql::ServeOptions::default(), shutdown));
     address
 }

@@ -130,6 +130,7 @@ fn hadoop(mut packed: &[u8], mut into: &mut [u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use parquet::basic::{BrotliLevel, GzipLevel, ZstdLevel};
     use std::io::Write;
 
     /// `bytes`, compressed with each codec.
@@ -163,13 +164,13 @@ mod tests {
         vec![
             (Compression::UNCOMPRESSED, bytes.to_vec()),
             (Compression::SNAPPY, snap::raw::Encoder::new().compress_vec(bytes).unwrap()),
-            (Compression::GZIP(Default::default()), gzip),
-            (Compression::BROTLI(Default::default()), brotli),
+            (Compression::GZIP(GzipLevel::default()), gzip),
+            (Compression::BROTLI(BrotliLevel::default()), brotli),
             (Compression::LZ4, hadoop),
             (Compression::LZ4, lz4_frame),
             (Compression::LZ4, lz4.clone()),
             (Compression::LZ4_RAW, lz4),
-            (Compression::ZSTD(Default::default()), zstd::bulk::compress(bytes, 1).unwrap()),
+            (Compression::ZSTD(ZstdLevel::default()), zstd::bulk::compress(bytes, 1).unwrap()),
         ]
     }
 

@@ -7,7 +7,7 @@ use crate::testing::batch_rows;
 use arrow::array::{ArrayRef, Int64Array, ListArray, StringArray};
 use arrow::datatypes::Int32Type;
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, Encoding};
+use parquet::basic::{BrotliLevel, Compression, Encoding, GzipLevel, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 
 /// Writes Thrift by hand.
@@ -79,9 +79,10 @@ fn written(batch: &RecordBatch, properties: WriterProperties) -> Vec<u8> {
 /// A number, a text that repeats, one that does not, and a list of texts; one row in seven is NULL.
 fn example() -> RecordBatch {
     let present = |row: i64| row % 7 != 0;
-    let numbers: ArrayRef = Arc::new(Int64Array::from_iter((0..3000).map(|row| present(row).then_some(row))));
+    let numbers: ArrayRef =
+        Arc::new((0..3000).map(|row| present(row).then_some(row)).collect::<Int64Array>());
     let texts = |text: &dyn Fn(i64) -> String| -> ArrayRef {
-        Arc::new(StringArray::from_iter((0..3000).map(|row| present(row).then(|| text(row)))))
+        Arc::new((0..3000).map(|row| present(row).then(|| text(row))).collect::<StringArray>())
     };
     let lists = ListArray::from_iter_primitive::<Int32Type, _, _>(
         (0..3000_i32)
@@ -103,11 +104,11 @@ fn pages_of_every_codec_encoding_and_version_are_read_as_the_library_reads_them(
     let codecs = [
         Compression::UNCOMPRESSED,
         Compression::SNAPPY,
-        Compression::GZIP(Default::default()),
-        Compression::BROTLI(Default::default()),
+        Compression::GZIP(GzipLevel::default()),
+        Compression::BROTLI(BrotliLevel::default()),
         Compression::LZ4,
         Compression::LZ4_RAW,
-        Compression::ZSTD(Default::default()),
+        Compression::ZSTD(ZstdLevel::default()),
     ];
     let encodings = [
         None,
@@ -159,7 +160,7 @@ fn tails_that_are_of_no_parquet_file_are_named() {
 
 #[test]
 fn damage_is_an_error_or_other_rows_and_nothing_worse() {
-    let properties = WriterProperties::builder().set_compression(Compression::GZIP(Default::default()));
+    let properties = WriterProperties::builder().set_compression(Compression::GZIP(GzipLevel::default()));
     let body = written(&example().slice(0, 100), properties.build());
     for at in 0..body.len() {
         let mut bad = body.clone();

@@ -371,6 +371,6 @@ mod tests {
         };
         assert!(check(&lists(50)).is_ok());
         assert!(text(&lists(100_000)).contains("nests more than 64 deep"));
-        assert!(text(&[0x3c; 100_000]).contains("nests more than 64 deep"));
+        assert!(text(&vec![0x3c; 100_000]).contains("nests more than 64 deep"));
     }
 }

@@ -125,7 +125,7 @@ settings! {
     /// Number of Delta entries of a table between two checkpoints.
     checkpoint_every: u64 = "10", count(1, COUNT_MAX);
 
-    /// How long the label of a finished load stays in use.
+    /// How long the label of a finished load stays in use, for at most 100,000 labels of a database.
     label_keep_max_second: Duration = "259200", seconds(1, COUNT_MAX);
 
     /// Timeout of a Stream Load without the header.

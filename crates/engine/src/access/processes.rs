@@ -25,7 +25,7 @@ pub(crate) struct Process {
 /// The current state of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessState {
-    /// The logged-in user, which COM_CHANGE_USER changes.
+    /// The logged-in user, which `COM_CHANGE_USER` changes.
     pub user: String,
     pub database: Option<String>,
     /// The statement that runs or ran last; a buffer that is used again.

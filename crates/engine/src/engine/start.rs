@@ -298,7 +298,8 @@ fn keep_private(location: &CatalogLocation) {
     // The files beside it inherit its mode.
     let kept = OpenOptions::new().create(true).append(true).mode(0o600).open(file).and_then(|file| {
         let mode = file.metadata()?.permissions().mode();
-        if mode & 0o077 == 0 { Ok(()) } else { file.set_permissions(Permissions::from_mode(mode & 0o700)) }
+        let others = mode & 0o077;
+        if others == 0 { Ok(()) } else { file.set_permissions(Permissions::from_mode(mode & 0o700)) }
     });
     if let Err(error) = kept {
         tracing::warn!(catalog = %location, %error, "others may be able to read the catalog, which has keys of stores");

@@ -38,8 +38,8 @@ impl KnownKeys {
     }
 
     /// For an UPDATE: its rows must still exist.
-    pub fn of_update() -> Box<Self> {
-        Box::new(Self { rejects_new: true, are_updated: true, ..Self::default() })
+    pub fn of_update() -> Self {
+        Self { rejects_new: true, are_updated: true, ..Self::default() }
     }
 
     /// The requirements of rows that give some columns of the table, not all the same ones.

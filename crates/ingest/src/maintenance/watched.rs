@@ -202,8 +202,8 @@ mod tests {
         let alive = Arc::new(());
         let held = Arc::clone(&alive);
         let mut owner = Box::pin(watcher.run_owned("work", async move {
-            let _held = held;
             std::future::pending::<()>().await;
+            drop(held);
         }));
         assert!(futures::poll!(owner.as_mut()).is_pending());
         drop(owner);

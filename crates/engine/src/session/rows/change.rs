@@ -153,7 +153,8 @@ impl EngineSession {
         let relation = [&def.db, &def.name].map(|name| Ident::with_quote('`', name));
         let query = rows.select(relation.to_vec(), of, values);
         let traits = LoadTraits { from_query: true, partial_update: false, ..self.traits(0) };
-        let known_keys = if must_exist { Some(KnownKeys::of_update()) } else { self.known_keys(&target) };
+        let known_keys =
+            if must_exist { Some(Box::new(KnownKeys::of_update())) } else { self.known_keys(&target) };
         let load = QueryLoad { table, target, label: None, known_keys };
         self.insert_query(&query, params, load, traits).await
     }

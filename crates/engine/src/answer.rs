@@ -40,7 +40,7 @@ impl Answer {
 
     /// All rows of a result.
     pub fn rows(result: QueryResult) -> Self {
-        Self::Rows(Box::new(Rows { result, limit_rows: u64::MAX, process: None, limit: None }))
+        Self::Rows(Box::new(Rows { result, remaining: u64::MAX, process: None, limit: None }))
     }
 
     /// The rows of a grid.
@@ -56,7 +56,7 @@ impl Answer {
 pub(crate) struct Rows {
     result: QueryResult,
     /// The number of rows that may still be taken.
-    limit_rows: u64,
+    remaining: u64,
     /// The connection whose KILL ends the query.
     process: Option<Arc<Process>>,
     limit: Option<(Instant, Duration)>,
@@ -70,7 +70,7 @@ impl Rows {
         process: Arc<Process>,
         interrupt: Interrupt<'_>,
     ) -> Self {
-        Self { result, limit_rows: rows_max, process: Some(process), limit: interrupt.limit() }
+        Self { result, remaining: rows_max, process: Some(process), limit: interrupt.limit() }
     }
 
     pub fn columns(&self) -> &[ResultColumn] {
@@ -87,15 +87,15 @@ impl Rows {
     /// # Errors
     /// The query fails, or is interrupted.
     pub async fn next(&mut self) -> Result<Option<RecordBatch>, SqlError> {
-        if self.limit_rows == 0 {
+        if self.remaining == 0 {
             return Ok(None);
         }
         let Self { result, process, limit, .. } = self;
         let interrupt = Interrupt::of(process.as_ref().map(|process| &process.stop), *limit);
         let Some(batch) = interrupt.wait(result.stream.next()).await? else { return Ok(None) };
         let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
-        let rows = batch.num_rows().min(usize::try_from(self.limit_rows).unwrap_or(usize::MAX));
-        self.limit_rows -= rows as u64;
+        let rows = batch.num_rows().min(usize::try_from(self.remaining).unwrap_or(usize::MAX));
+        self.remaining -= rows as u64;
         Ok(Some(if rows < batch.num_rows() { batch.slice(0, rows) } else { batch }))
     }
 }

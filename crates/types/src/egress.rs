@@ -53,8 +53,8 @@ impl Egress {
         let rule = |part: &str| {
             let (is_allowed, network) = part.strip_prefix('!').map_or((true, part), |rest| (false, rest));
             let network = network.trim();
-            let any = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
-            any.iter().find_map(|address| is_in_network(*address, network))?;
+            let start = network.split_once('/')?.0.parse().ok()?;
+            is_in_network(start, network)?;
             Some((is_allowed, network.to_owned()))
         };
         Some(Self { rules: parts.map(rule).collect::<Option<_>>()? })

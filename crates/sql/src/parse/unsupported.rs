@@ -87,8 +87,10 @@ pub(crate) fn form(sql: &str, next: &TokenWithSpan) -> Option<SqlError> {
                 let instead = "add one unit at a time, as in + INTERVAL 1 YEAR + INTERVAL 2 MONTH";
                 return Some(refuse(&format!("INTERVAL … {unit}"), instead));
             }
-            let lock = ["FOR UPDATE", "FOR SHARE", "LOCK IN"].into_iter().find(|words| begins(words))?;
-            let lock = if lock == "LOCK IN" { "LOCK IN SHARE MODE" } else { lock };
+            // LOCK itself may have been taken for an alias.
+            let locks = ["FOR UPDATE", "FOR SHARE", "LOCK IN SHARE MODE", "IN SHARE MODE"];
+            let lock = locks.into_iter().find(|words| begins(words))?;
+            let lock = if lock == "IN SHARE MODE" { "LOCK IN SHARE MODE" } else { lock };
             Some(refuse(lock, "a query reads one version of each table and locks no rows"))
         }
         Token::Lt => {

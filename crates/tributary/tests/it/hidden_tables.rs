@@ -66,8 +66,8 @@ fn says_unknown(error: &ServerError) -> bool {
 /// The id of the table whose files are in a directory of that name.
 fn id_of(server: &Server, db: &Database, name: &str) -> Option<u64> {
     let tables = std::fs::read_dir(server.data().join("tables").join(&db.name)).ok()?;
-    let directories = tables.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    directories.filter_map(|directory| directory.strip_prefix(name)?.strip_prefix('-')?.parse().ok()).next()
+    let mut directories = tables.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    directories.find_map(|directory| directory.strip_prefix(name)?.strip_prefix('-')?.parse().ok())
 }
 
 #[test]

@@ -228,13 +228,14 @@ impl Ingest {
         }
     }
 
-    /// Flushes every table that has rows in memory and releases the logs.
+    /// Flushes every table that has rows in memory, some of them at a time, and releases the logs.
     pub async fn flush_all(&self) {
         let tables = self.tables();
-        for table in &tables {
+        let flushes = tables.iter().map(|table| async move {
             // A panic in one flush must not stop the flushes of the others.
             drop(self.watcher.catch("flush", self.flush(table, Arc::default())).await);
-        }
+        });
+        futures::stream::iter(flushes).buffer_unordered(FLUSHES_AT_ONCE).collect::<()>().await;
         self.core.memory.set_memtables(tables.iter().map(|table| table.memtable_bytes()).sum());
         self.release_logs().await;
     }

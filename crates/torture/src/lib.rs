@@ -64,6 +64,8 @@ pub struct Options {
     pub writers: usize,
     /// Put the data on a file system that fills up and is freed again.
     pub full_disk: bool,
+    /// Resident memory of a server, in bytes, above which the run reports a violation.
+    pub memory_max_bytes: u64,
     /// Settings of the server that override torture's own: name and value.
     pub settings: Vec<(String, String)>,
     /// Called with the data directory after each kill: for tests that prove that torture detects loss.

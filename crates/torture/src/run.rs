@@ -270,6 +270,10 @@ impl<'a> Torture<'a> {
             self.violation(&format!("the server ended by itself: {status}"));
         }
         self.figures.resident_bytes_max = self.figures.resident_bytes_max.max(resident);
+        if resident > self.options.memory_max_bytes {
+            let (has, may) = (resident >> 20, self.options.memory_max_bytes >> 20);
+            self.violation(&format!("the server has {has} MiB of memory and may have {may}"));
+        }
         began.elapsed()
     }
 

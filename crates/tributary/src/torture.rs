@@ -29,6 +29,9 @@ pub struct TortureArgs {
     /// Put the data on a small file system that fills up and is freed again (needs root)
     #[arg(long)]
     full_disk: bool,
+    /// Memory in MiB that a server may have resident: by default its limits for queries and rows, and 1 GiB for everything else
+    #[arg(long, value_name = "MIB", default_value_t = 2048 + 192 + 1024)]
+    memory_max: u64,
     /// Print the report as one JSON document; progress is written to standard error
     #[arg(long)]
     json: bool,
@@ -57,6 +60,7 @@ impl TortureArgs {
             writers: self.writers.into(),
             full_disk: self.full_disk,
             settings: self.settings,
+            memory_max_bytes: self.memory_max << 20,
             sabotage: None,
         };
         let progress = |line: &str| if self.json { eprintln!("{line}") } else { println!("{line}") };

@@ -45,6 +45,17 @@ fn a_server_that_is_killed_again_and_again_keeps_every_acknowledged_row_once() {
 }
 
 #[test]
+fn a_server_with_more_memory_than_its_limits_is_reported() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().to_str().expect("a path in UTF-8");
+    let arguments = ["--duration", "30s", "--writers", "2", "--memory-max", "1", "--storage-root-path", path];
+    let output = torture(&arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert!(report.contains("MiB of memory and may have 1"), "{report}");
+}
+
+#[test]
 fn a_disk_that_fills_up_and_is_freed_loses_nothing() {
     let output = torture(&["--duration", "12s", "--seed", "1", "--full-disk"]);
     if output.status.code() == Some(2) {
@@ -84,6 +95,7 @@ fn acknowledged_rows_that_vanish_from_the_log_are_found_missing() {
             seed: 1,
             writers: 6,
             full_disk: false,
+            memory_max_bytes: u64::MAX,
             settings: vec![("flush_age_ms".to_owned(), "60000".to_owned())],
             sabotage: Some(empty_the_newest_segments),
         },

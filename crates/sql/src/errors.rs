@@ -15,7 +15,7 @@ const SHOWN_MAX: usize = 64;
 
 /// The error that `what` was expected where `found` is.
 pub(crate) fn expected(sql: &str, what: &str, found: &TokenWithSpan) -> SqlError {
-    if let Some(refused) = unsupported::form(sql, found) {
+    if let Some(refused) = unsupported::form(sql, found.span.start) {
         return refused;
     }
     let (shown, place) = match &found.token {
@@ -44,10 +44,10 @@ pub(crate) fn translate(sql: &str, error: ParserError, next: &TokenWithSpan) -> 
             "the statement is too complex to parse: nest less deeply or divide it",
         );
     }
-    if let Some(refused) = unsupported::form(sql, next) {
+    let (message, place) = cut_location(&text);
+    if let Some(refused) = unsupported::form(sql, place.unwrap_or(next.span.start)) {
         return refused;
     }
-    let (message, place) = cut_location(&text);
     let place = place.unwrap_or(match next.token {
         Token::EOF => end_of(sql),
         _ => next.span.start,

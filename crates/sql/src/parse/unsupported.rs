@@ -1,7 +1,7 @@
 //! Statements that only Doris or MySQL support: refused by name, never mistaken for another.
 
 use crate::cursor::offset_of;
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::Location;
 use tributary_types::{ErrorCode, SqlError};
 
 /// First words of statements that are not built, and what to do instead.
@@ -72,39 +72,36 @@ const UNITS_OF_TWO_PARTS: [&str; 11] = [
     "SECOND_MICROSECOND",
 ];
 
-/// Returns the error for a known form that is not built, if the parser stopped at `next` because of one.
-pub(crate) fn form(sql: &str, next: &TokenWithSpan) -> Option<SqlError> {
-    let at = offset_of(sql, next.span.start);
+/// Returns the error for a known form that is not built, if the parser stopped at this place because of one.
+pub(crate) fn form(sql: &str, place: Location) -> Option<SqlError> {
+    let at = offset_of(sql, place);
     let rest = sql.get(at..)?;
-    let begins = |words: &str| {
-        let mut found = rest.split_ascii_whitespace();
-        words.split(' ').all(|word| found.next().is_some_and(|next| next.eq_ignore_ascii_case(word)))
-    };
-    match &next.token {
-        Token::Word(word) => {
-            let unit = UNITS_OF_TWO_PARTS.iter().find(|unit| word.value.eq_ignore_ascii_case(unit));
-            if let Some(unit) = unit {
-                let instead = "add one unit at a time, as in + INTERVAL 1 YEAR + INTERVAL 2 MONTH";
-                return Some(refuse(&format!("INTERVAL … {unit}"), instead));
-            }
-            // LOCK itself may have been taken for an alias.
-            let locks = ["FOR UPDATE", "FOR SHARE", "LOCK IN SHARE MODE", "IN SHARE MODE"];
-            let lock = locks.into_iter().find(|words| begins(words))?;
-            let lock = if lock == "IN SHARE MODE" { "LOCK IN SHARE MODE" } else { lock };
-            Some(refuse(lock, "a query reads one version of each table and locks no rows"))
-        }
-        Token::Lt => {
-            let before = sql[..at].trim_end();
-            let kind = ["MAP", "STRUCT"].into_iter().find(|kind| {
-                before.len() > kind.len()
-                    && before.is_char_boundary(before.len() - kind.len())
-                    && before[before.len() - kind.len()..].eq_ignore_ascii_case(kind)
-            })?;
-            let instead = if kind == "MAP" { "map(k, v, …)" } else { "named_struct('f', value, …)" };
-            Some(refuse(&format!("CAST to {kind}"), &format!("build the value with {instead}")))
-        }
-        _ => None,
+    if rest.starts_with('<') {
+        return cast(sql[..at].trim_end());
     }
+    let mut words = rest.split(|c: char| c != '_' && !c.is_ascii_alphanumeric());
+    let word = words.next()?;
+    if let Some(unit) = UNITS_OF_TWO_PARTS.iter().find(|unit| word.eq_ignore_ascii_case(unit)) {
+        let instead = "add one unit at a time, as in + INTERVAL 1 YEAR + INTERVAL 2 MONTH";
+        return Some(refuse(&format!("INTERVAL … {unit}"), instead));
+    }
+    let begins = |form: &&str| {
+        let mut found = rest.split_ascii_whitespace();
+        form.split(' ').all(|word| found.next().is_some_and(|next| next.eq_ignore_ascii_case(word)))
+    };
+    // LOCK itself may have been taken for an alias.
+    let lock = ["FOR UPDATE", "FOR SHARE", "LOCK IN SHARE MODE", "IN SHARE MODE"].into_iter().find(begins)?;
+    let lock = if lock == "IN SHARE MODE" { "LOCK IN SHARE MODE" } else { lock };
+    Some(refuse(lock, "a query reads one version of each table and locks no rows"))
+}
+
+/// Returns the error for CAST to a nested type, if this text before `<` ends with the name of one.
+fn cast(before: &str) -> Option<SqlError> {
+    let name = before.rsplit(|c: char| c != '_' && !c.is_ascii_alphanumeric()).next()?;
+    let (kind, instead) = [("MAP", "map(k, v, …)"), ("STRUCT", "named_struct('f', value, …)")]
+        .into_iter()
+        .find(|(kind, _)| name.eq_ignore_ascii_case(kind))?;
+    Some(refuse(&format!("CAST to {kind}"), &format!("build the value with {instead}")))
 }
 
 /// The error that `what` is not supported yet; `instead` may be empty.

@@ -34,9 +34,12 @@ struct Arguments {
     /// The first seed of the hunt.
     #[arg(long, requires = "hunt", default_value_t = 0)]
     from: u64,
-    /// Hunt only bugs whose names contain this.
-    #[arg(long, requires = "hunt", default_value = "")]
-    only: String,
+    /// Hunt only bugs whose names contain one of these, separated by commas.
+    #[arg(long, requires = "hunt", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Build the patched copy in the release profile: it takes longer to build and plays ten times as many seeds.
+    #[arg(long)]
+    release: bool,
     /// Rewrite the patches of planted bugs after the code around them has changed or moved
     #[arg(long, exclusive = true)]
     refresh: bool,
@@ -143,14 +146,20 @@ mod planted {
         let all = Bug::all().map_err(|problem| vec![problem])?;
         let wanted: Vec<&Bug> = match &arguments.bug {
             Some(name) => all.iter().filter(|bug| bug.name == *name).collect(),
-            None => all.iter().filter(|bug| bug.name.contains(&arguments.only)).collect(),
+            None => all
+                .iter()
+                .filter(|bug| {
+                    arguments.only.is_empty()
+                        || arguments.only.iter().any(|part| bug.name.contains(part.as_str()))
+                })
+                .collect(),
         };
         if wanted.is_empty() {
             let names: Vec<&str> = all.iter().map(|bug| bug.name.as_str()).collect();
             return Err(vec![format!("no planted bug is called so; there are {}", names.join(", "))]);
         }
         if !wanted.iter().all(|bug| bug.is_built_in()) {
-            return elsewhere(&workspace::build_patched(&root)?);
+            return elsewhere(&workspace::build_patched(&root, arguments.release)?);
         }
         match (&arguments.bug, arguments.seed) {
             (Some(_), Some(seed)) => {

@@ -90,7 +90,7 @@ pub fn refresh(root: &Path) -> Result<Vec<String>, Vec<String>> {
 ///
 /// # Errors
 /// Patches that do not apply, each with its name; files that cannot be copied; a build that fails.
-pub fn build_patched(root: &Path) -> Result<PathBuf, Vec<String>> {
+pub fn build_patched(root: &Path, is_release: bool) -> Result<PathBuf, Vec<String>> {
     let one = |problem: String| vec![problem];
     let changed = patch::apply(&patches(root).map_err(one)?, &source(root))?;
     let copy = root.join("target/hunt/workspace");
@@ -112,10 +112,11 @@ pub fn build_patched(root: &Path) -> Result<PathBuf, Vec<String>> {
     }
     let target = root.join("target/hunt/build");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // As this program was built: an optimised one plays ten times as many seeds.
-    let (profile, directory) = if cfg!(debug_assertions) { ("dev", "debug") } else { ("release", "release") };
+    let (profile, directory) = if is_release { ("release", "release") } else { ("dev", "debug") };
+    // Naming the server's package, too, builds the dependencies with the features that they have in the whole workspace.
     let built = Command::new(cargo)
-        .args(["build", "--package", "tributary-sim", "--profile", profile, "--target-dir"])
+        .args(["build", "--package", "tributary", "--package", "tributary-sim", "--bin", "tributary-sim"])
+        .args(["--profile", profile, "--target-dir"])
         .arg(&target)
         .current_dir(&copy)
         .status()

@@ -6,6 +6,7 @@ use super::Table;
 use crate::ambient::now_ms;
 use crate::error::TableError;
 use parking_lot::Mutex;
+use std::sync::atomic::Ordering;
 
 /// Work that has failed several times in a row, each time for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,26 @@ impl Table {
     pub fn stuck(&self) -> Option<Stuck> {
         let of = |failure: &Mutex<Option<Stuck>>| failure.lock().clone().filter(|it| it.times >= TIMES_MIN);
         of(&self.failures.settling).or_else(|| of(&self.failures.flushing))
+    }
+
+    /// Describes what operators should know about the table: work that fails repeatedly, or files that can't be deleted.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        let stuck = self.stuck().map(|Stuck { doing, reason, times, since_ms }| {
+            let since = chrono::DateTime::from_timestamp_millis(since_ms).unwrap_or_default();
+            format!(
+                "{doing} has failed {times} times since {}: {reason}",
+                since.format("%Y-%m-%d %H:%M:%S UTC")
+            )
+        });
+        let kept = self.keeps_all_files.load(Ordering::Relaxed).then(|| {
+            "no file is deleted until the table is opened again: the files of a dropped partition are unknown, see the log"
+                .to_owned()
+        });
+        match (stuck, kept) {
+            (Some(stuck), Some(kept)) => Some(format!("{stuck}; {kept}")),
+            (stuck, kept) => stuck.or(kept),
+        }
     }
 
     pub(super) fn note_settling<T>(&self, outcome: &Result<T, TableError>) {

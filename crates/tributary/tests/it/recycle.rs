@@ -381,6 +381,10 @@ fn a_dropped_partition_that_cannot_be_read_stays_until_the_program_that_knows_it
     assert!(row[6].as_ref().unwrap().contains("format 9"), "{row:?}");
     let error = db.client.error("RECOVER PARTITION low FROM keyed");
     assert!(error.message.contains("format 9"), "{error}");
+    let comment = "SELECT table_comment FROM information_schema.tables WHERE table_name = 'keyed'";
+    let told = "no file is deleted until the table is opened again";
+    assert!(db.client.value(comment).starts_with(told));
+    assert!(db.client.rows("SHOW TABLE STATUS LIKE 'keyed'")[0].contains(told));
     let partition = row[4].clone().unwrap();
     let error = db.client.error(&format!("DROP CATALOG RECYCLE BIN WHERE 'PartitionId' = {partition}"));
     assert!(error.message.contains("format 9"), "{error}");
@@ -390,4 +394,5 @@ fn a_dropped_partition_that_cannot_be_read_stays_until_the_program_that_knows_it
     db.client = server.connect_to(&db.name);
     db.client.ok("RECOVER PARTITION low FROM keyed");
     assert_eq!(db.client.rows(ALL), ["1|a|1", "101|b|1"]);
+    assert_eq!(db.client.value(comment), "");
 }

@@ -183,7 +183,7 @@ fn tables(grid: &mut Grid, namespace: &dyn Namespace) {
             bytes.into(),
         ];
         row.extend(nulls(7));
-        row.extend([COLLATION.into(), Cell::Null, Cell::Null, def.comment.as_str().into()]);
+        row.extend([COLLATION.into(), Cell::Null, Cell::Null, facts::comment(&table).into()]);
         grid.push(row);
     }
     views::tables(grid, namespace);

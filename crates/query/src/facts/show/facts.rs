@@ -3,7 +3,7 @@
 use crate::model::Cell;
 use crate::model::SessionView;
 use crate::namespace::Namespace;
-use tributary_table::{PartitionFacts, Snapshot};
+use tributary_table::{PartitionFacts, Snapshot, Table};
 use tributary_types::table::Buckets;
 use tributary_types::{Distribution, Partition, RollupDef, TableDef};
 
@@ -11,6 +11,17 @@ use tributary_types::{Distribution, Partition, RollupDef, TableDef};
 #[must_use]
 pub fn table_bytes(snapshot: &Snapshot) -> u64 {
     snapshot.files.iter().map(tributary_table::LiveFile::size_bytes).sum::<u64>() + snapshot.memtable_bytes()
+}
+
+/// A table's comment, after what operators should know about it: MySQL tells in this place that a table is damaged.
+#[must_use]
+pub fn comment(table: &Table) -> String {
+    let comment = &table.def().comment;
+    match table.trouble() {
+        Some(trouble) if comment.is_empty() => trouble,
+        Some(trouble) => format!("{trouble}; {comment}"),
+        None => comment.clone(),
+    }
 }
 
 /// A partition of a table as SHOW PARTITIONS has it.

@@ -117,7 +117,7 @@ impl Facts<'_> {
                 bytes.into(),
             ];
             row.extend(vec![Cell::Null; 7]);
-            row.extend([COLLATION.into(), Cell::Null, Cell::Null, snapshot.def.comment.as_str().into()]);
+            row.extend([COLLATION.into(), Cell::Null, Cell::Null, facts::comment(&table).into()]);
             grid.push(row);
         }
         for view in self.namespace.views(database) {

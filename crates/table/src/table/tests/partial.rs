@@ -472,6 +472,8 @@ async fn settling_that_fails_again_and_again_for_one_reason_is_told() {
         case.table.settled().await.unwrap_err();
         let stuck = case.table.stuck().map(|stuck| (stuck.doing, stuck.times));
         assert_eq!(stuck, (times > 1).then_some(("settling rows", times)));
+        let told = format!("settling rows has failed {times} times since ");
+        assert_eq!(case.table.trouble().is_some_and(|trouble| trouble.starts_with(&told)), times > 1);
     }
     case.check("when it can be read again").await;
     assert_eq!(case.table.stuck(), None);

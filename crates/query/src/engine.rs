@@ -75,6 +75,14 @@ pub struct QueryEngine {
 
 type State = Arc<Sealed<SessionState>>;
 
+/// Builds a state whose options reach the functions that are computed row by row; their zone is one of the options.
+fn built(builder: SessionStateBuilder) -> State {
+    let mut state = builder.build();
+    let options = Arc::clone(state.config_options());
+    state.execution_props_mut().config_options = Some(options);
+    Arc::new(Sealed::new(state))
+}
+
 /// Where queries spill to, and how much.
 fn disk(spill: Option<Spill>) -> DiskManagerBuilder {
     let builder = DiskManagerBuilder::default();
@@ -146,9 +154,8 @@ impl QueryEngine {
             .build();
         let mut planners: Vec<_> = vec![Arc::new(OperatorPlanner) as _];
         planners.extend(state.expr_planners().iter().cloned());
-        let state = SessionStateBuilder::new_from_existing(state).with_expr_planners(planners).build();
-        let state = Arc::new(Sealed::new(state));
-        Ok(Self { namespace, state, in_zones: Arc::default(), store_url })
+        let state = SessionStateBuilder::new_from_existing(state).with_expr_planners(planners);
+        Ok(Self { namespace, state: built(state), in_zones: Arc::default(), store_url })
     }
 
     /// The same engine over what somebody else may see.
@@ -428,7 +435,7 @@ impl QueryEngine {
             let mut config = self.state.config().clone();
             config.options_mut().extensions.insert(SessionZone { utc_offset_seconds: offset });
             let state = SessionStateBuilder::new_from_existing(SessionState::clone(&self.state));
-            Arc::new(Sealed::new(state.with_config(config).build()))
+            built(state.with_config(config))
         });
         Arc::clone(state)
     }

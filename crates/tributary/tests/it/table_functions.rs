@@ -259,3 +259,22 @@ fn http_servers_files_are_read_and_a_query_over_them_ends_by_kill() {
     );
     assert!(!server.log().contains("hush"));
 }
+
+#[test]
+fn a_file_without_end_of_an_http_server_takes_no_more_disk_than_the_setting_says() {
+    const MIB: usize = 1 << 20;
+    let server = Server::with_settings(&[("spool_limit_bytes", "16777216")]);
+    let mut client = server.connect();
+    let body = |bytes: usize| Page::Chunked([b"PAR1".as_slice(), &vec![0; bytes]].concat());
+    let web = HttpServer::start(&[("/large.parquet", body(24 * MIB)), ("/small.parquet", body(12 * MIB))]);
+    let select = |path: &str| format!("SELECT * FROM HTTP(\"uri\" = \"{}{path}\", \"format\" = \"parquet\")", web.url);
+    for _ in 0..2 {
+        let refused = message(&mut client, &select("/large.parquet"));
+        assert!(refused.contains("raise spool_limit_bytes"), "{refused}");
+        // It finds the disk free again, and is no Parquet file.
+        let refused = message(&mut client, &select("/small.parquet"));
+        assert!(refused.contains("Parquet") && !refused.contains("spool_limit_bytes"), "{refused}");
+    }
+    let left = std::fs::read_dir(server.data().join("spool")).expect("a directory").count();
+    assert_eq!(left, 0);
+}

@@ -1,6 +1,6 @@
 //! One run of a server: open, listen, say so, serve until a signal, stop in order.
 
-use crate::config::{Config, LogFormat, Settings};
+use crate::config::{Config, Settings};
 use std::error::Error;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -20,7 +20,7 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 /// # Errors
 /// The reason why the server can't start, with the remedy.
 pub fn run(config: &Config) -> Outcome<()> {
-    start_log(&config.settings);
+    let _log = crate::log::start(&config.settings);
     if !config.ignored.is_empty() {
         let names = config.ignored.join(", ");
         tracing::info!("environment variables that a container platform sets are no settings: {names}");
@@ -30,15 +30,6 @@ pub fn run(config: &Config) -> Outcome<()> {
         .thread_stack_size(tributary_engine::STACK_BYTES)
         .build()?;
     runtime.block_on(serve(config))
-}
-
-fn start_log(settings: &Settings) {
-    let filter = tracing_subscriber::EnvFilter::new(&settings.log_level);
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false);
-    match settings.log_format {
-        LogFormat::Json => log.json().init(),
-        LogFormat::Text => log.init(),
-    }
 }
 
 async fn serve(config: &Config) -> Outcome<()> {
@@ -56,14 +47,16 @@ async fn serve(config: &Config) -> Outcome<()> {
     engine.announce("max_connections", settings.qe_max_connection);
     let shutdown = CancellationToken::new();
     let servers = listeners.serve(&engine, settings, &shutdown);
-    println!(
-        "tributary ready: mysql={} http={} webserver={} data={}",
+    let ready = format!(
+        "tributary ready: mysql={} http={} webserver={} data={}\n",
         SocketAddr::new(bind, ports.mysql),
         SocketAddr::new(bind, ports.http),
         SocketAddr::new(bind, ports.webserver),
         settings.storage_root_path.display()
     );
-    std::io::stdout().flush()?;
+    // A server whose standard output is closed serves as well.
+    let mut stdout = std::io::stdout();
+    let _ = stdout.write_all(ready.as_bytes()).and_then(|()| stdout.flush());
     let mut servers = std::pin::pin!(servers);
     let served = tokio::select! {
         outcome = &mut servers => outcome,

@@ -23,6 +23,7 @@ pub mod partition;
 pub mod password;
 pub mod pattern;
 pub mod principal;
+pub mod process;
 pub mod sealed;
 pub mod state;
 pub mod system;

@@ -101,11 +101,7 @@ impl WalOptions {
         tracing::error!(%error, "the write-ahead log has failed");
         match &self.on_fatal {
             Some(hook) => hook(error),
-            None => {
-                // The process ends here: a subscriber that buffers would swallow the reason.
-                eprintln!("tributary: {error}");
-                std::process::abort();
-            }
+            None => tributary_types::process::abort(&error.to_string()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The contents of `/metrics`: the counters of all crates, and gauges that are read on request.
 
 use crate::access::finished::RequestMetrics;
-use prometheus::{Encoder, IntGauge, Registry, TextEncoder};
+use prometheus::{Encoder, IntCounter, IntGauge, Registry, TextEncoder};
 use std::sync::Arc;
 use tributary_ingest::Ingest;
 use tributary_table::Table;
@@ -57,6 +57,7 @@ struct Gauges {
     data_file_bytes: IntGauge,
     tables: IntGauge,
     connections: IntGauge,
+    log_lines_dropped: IntCounter,
 }
 
 impl Gauges {
@@ -66,6 +67,11 @@ impl Gauges {
             registry.register(Box::new(gauge.clone()))?;
             Ok(gauge)
         };
+        let log_lines_dropped = IntCounter::new(
+            "tributary_log_lines_dropped_total",
+            "Lines of the log that standard error did not take",
+        )?;
+        registry.register(Box::new(log_lines_dropped.clone()))?;
         Ok(Self {
             wal_segments: gauge("tributary_wal_files", "Segment files of the write-ahead logs")?,
             wal_bytes: gauge("tributary_wal_bytes", "Bytes of the write-ahead logs' files")?,
@@ -94,6 +100,7 @@ impl Gauges {
             data_file_bytes: gauge("tributary_data_file_bytes", "Bytes of the data files of all tables")?,
             tables: gauge("tributary_tables", "Tables")?,
             connections: gauge("tributary_mysql_connections", "MySQL connections")?,
+            log_lines_dropped,
         })
     }
 }
@@ -122,5 +129,7 @@ impl Gauges {
         }));
         gauges.tables.set(tables.len() as i64);
         gauges.connections.set(connections as i64);
+        let dropped = tributary_types::process::log_lines_dropped();
+        gauges.log_lines_dropped.inc_by(dropped.saturating_sub(gauges.log_lines_dropped.get()));
     }
 }

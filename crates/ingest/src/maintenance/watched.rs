@@ -141,13 +141,11 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 
 fn end_process(name: &str, text: &str) {
     tracing::error!(task = name, panic = text, "background work panicked again and again; the process ends");
-    // A subscriber that buffers would swallow the reason.
-    eprintln!(
-        "tributary: the background task '{name}' has panicked {PANICS_MAX} times within {} s ({text}). Every acknowledged row is in the \
+    tributary_types::process::abort(&format!(
+        "the background task '{name}' has panicked {PANICS_MAX} times within {} s ({text}). Every acknowledged row is in the \
          write-ahead log; start the server again, and report this",
         PANICS_WINDOW.as_secs()
-    );
-    std::process::abort();
+    ))
 }
 
 #[cfg(test)]

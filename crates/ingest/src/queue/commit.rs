@@ -19,7 +19,7 @@ use crate::tasks;
 use std::sync::Arc;
 use tributary_table::{Publication, TableError};
 use tributary_types::lock::RankedGuard;
-use tributary_types::{Lsn, TableSchema, TransactionKind, Version, host};
+use tributary_types::{Lsn, TableSchema, TransactionKind, Version, host, process};
 use tributary_wal::log::Done;
 use tributary_wal::{Appended, Entry, WalError};
 
@@ -284,8 +284,7 @@ impl Flight {
 pub(super) fn die(error: &TableError) -> ! {
     assert!(!host::is_simulated(), "committed rows can't be published: {error}");
     tracing::error!(%error, "committed rows can't be published; restart the server to replay them");
-    eprintln!("tributary: committed rows can't be published: {error}; restart the server to replay them");
-    std::process::abort()
+    process::abort(&format!("committed rows can't be published: {error}; restart the server to replay them"))
 }
 
 /// Answers the waiting loads; those in `excluded` learn why the log does not have their rows. Returns the rest of the group.

@@ -166,12 +166,11 @@ impl Directory {
     fn sync(&self, name: &FsPath) {
         let Err(error) = self.try_sync() else { return };
         tracing::error!(path = %name.display(), %error, "a directory can't be made durable");
-        eprintln!(
-            "tributary: the directory of {} can't be made durable: {error}. What a power failure would leave is \
-             unknown, so the server ends here. Check the disk (dmesg, SMART), then restart it",
+        tributary_types::process::abort(&format!(
+            "the directory of {} can't be made durable: {error}. What a power failure would leave is unknown, so the server \
+             ends here. Check the disk (dmesg, SMART), then restart it",
             name.display()
-        );
-        std::process::abort();
+        ))
     }
 
     fn try_sync(&self) -> io::Result<()> {

@@ -43,6 +43,7 @@ mod key_texts;
 mod lifecycle;
 mod load_data;
 mod load_headers;
+mod log;
 mod manual_insert;
 mod manual_stream_load;
 mod many_tables;

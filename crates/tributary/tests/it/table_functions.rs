@@ -267,7 +267,8 @@ fn a_file_without_end_of_an_http_server_takes_no_more_disk_than_the_setting_says
     let mut client = server.connect();
     let body = |bytes: usize| Page::Chunked([b"PAR1".as_slice(), &vec![0; bytes]].concat());
     let web = HttpServer::start(&[("/large.parquet", body(24 * MIB)), ("/small.parquet", body(12 * MIB))]);
-    let select = |path: &str| format!("SELECT * FROM HTTP(\"uri\" = \"{}{path}\", \"format\" = \"parquet\")", web.url);
+    let select =
+        |path: &str| format!("SELECT * FROM HTTP(\"uri\" = \"{}{path}\", \"format\" = \"parquet\")", web.url);
     for _ in 0..2 {
         let refused = message(&mut client, &select("/large.parquet"));
         assert!(refused.contains("raise spool_limit_bytes"), "{refused}");

@@ -1,0 +1,110 @@
+//! The server's log when nobody takes it, and texts of clients in it.
+
+use crate::support::server::command;
+use crate::support::{Client, Curl, Server, wait_until};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStderr, Stdio};
+
+/// A server that logs everything to a pipe of the test.
+struct Piped {
+    child: Child,
+    mysql: u16,
+    webserver: u16,
+    stderr: Option<ChildStderr>,
+    _directory: tempfile::TempDir,
+}
+
+impl Piped {
+    fn start() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut child = command(&directory.path().join("data"))
+            .env("TRIBUTARY_LOG_LEVEL", "trace")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
+        let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
+        // What the start logs is more than the pipe holds.
+        let mut line = String::new();
+        std::thread::scope(|scope| {
+            let ready = scope.spawn(|| stdout.read_line(&mut line).expect("the ready line"));
+            let mut logged = String::new();
+            while !ready.is_finished() && stderr.read_line(&mut logged).is_ok_and(|bytes| bytes > 0) {}
+        });
+        let port = |name: &str| {
+            let fact = line.split(' ').find_map(|fact| fact.strip_prefix(name)?.strip_prefix('='));
+            let address = fact.unwrap_or_else(|| panic!("no {name} in {line}"));
+            address.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port")
+        };
+        let (mysql, webserver) = (port("mysql"), port("webserver"));
+        Self { child, mysql, webserver, stderr: Some(stderr.into_inner()), _directory: directory }
+    }
+
+    /// Statements, requests and connections of which each is logged.
+    fn is_used(&self) {
+        let mut client = Client::connect(self.mysql, None);
+        client.ok("CREATE DATABASE IF NOT EXISTS d");
+        client.ok("CREATE TABLE IF NOT EXISTS d.t (k INT) DUPLICATE KEY(k) DISTRIBUTED BY HASH(k) BUCKETS 1");
+        for _ in 0..100 {
+            client.ok("INSERT INTO d.t VALUES (1)");
+            client.error("SELECT * FROM d.nothing");
+        }
+        let url = format!("http://127.0.0.1:{}/api/d/nothing/_stream_load", self.webserver);
+        assert!(Curl::put(&url).body("1\n").text().contains("nothing"));
+        assert_eq!(Client::connect(self.mysql, None).value("SELECT COUNT(*) > 0 FROM d.t"), "1");
+    }
+
+    fn lines_dropped(&self) -> f64 {
+        let text = Curl::anonymous(&format!("http://127.0.0.1:{}/metrics", self.webserver)).text();
+        let line = text.lines().find_map(|line| line.strip_prefix("tributary_log_lines_dropped_total "));
+        line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no such line in {text}"))
+    }
+}
+
+impl Drop for Piped {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_server_whose_log_nobody_takes_answers_and_counts_what_was_lost() {
+    let mut server = Piped::start();
+    server.is_used();
+    drop(server.stderr.take());
+    server.is_used();
+    assert!(server.lines_dropped() > 0.0);
+    let pid = server.child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+    assert!(server.child.wait().expect("it ends").success());
+}
+
+#[test]
+fn a_server_whose_log_is_read_no_further_answers() {
+    let mut server = Piped::start();
+    (0..5).for_each(|_| server.is_used());
+    // More than the pipe holds waits; nothing of it is read before the server ends.
+    let pid = server.child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+    assert!(server.child.wait().expect("it ends").success());
+}
+
+#[test]
+fn a_line_break_of_a_client_begins_no_line_of_the_log() {
+    let server = Server::with_settings(&[("log_level", "debug")]);
+    let forged = "2026-11-25T00:00:00Z ERROR forged";
+    let base = format!("http://127.0.0.1:{}/api", server.webserver_port());
+    let database = forged.replace(' ', "%20");
+    Curl::put(&format!("{base}/d%0A{database}/t/_stream_load")).body("1\n").text();
+    // A user whose name has a line break and begins a color.
+    let user = "Authorization: Basic eAobWzMxbWZvcmdlZDo=";
+    Curl::anonymous(&format!("{base}/d/t/_stream_load")).header(user).body("1\n").text();
+    server.connect().error(&format!("SELECT 'a\n{forged}' FROM nothing"));
+    wait_until("the log has such a text", || server.log().contains("forged"));
+    for line in server.log().lines() {
+        assert!(!line.starts_with("forged") && !line.starts_with(forged), "{line}");
+        assert!(!line.contains('\x1b'), "{line}");
+    }
+}

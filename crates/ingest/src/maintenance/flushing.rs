@@ -231,11 +231,11 @@ impl Ingest {
     /// Flushes every table that has rows in memory, some of them at a time, and releases the logs.
     pub async fn flush_all(&self) {
         let tables = self.tables();
-        let flushes = tables.iter().map(|table| async move {
+        let flush = |table: Arc<Table>| async move {
             // A panic in one flush must not stop the flushes of the others.
-            drop(self.watcher.catch("flush", self.flush(table, Arc::default())).await);
-        });
-        futures::stream::iter(flushes).buffer_unordered(FLUSHES_AT_ONCE).collect::<()>().await;
+            drop(self.watcher.catch("flush", self.flush(&table, Arc::default())).await);
+        };
+        futures::stream::iter(tables.clone()).for_each_concurrent(FLUSHES_AT_ONCE, flush).await;
         self.core.memory.set_memtables(tables.iter().map(|table| table.memtable_bytes()).sum());
         self.release_logs().await;
     }

@@ -4,6 +4,7 @@ use crate::config::{Config, Settings};
 use std::error::Error;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -37,6 +38,7 @@ async fn serve(config: &Config) -> Outcome<()> {
     let bind = settings.bind;
     // The signals are taken before the ready line: who reads it may send one at once.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    refuse_own_files(settings)?;
     let (engine, report) = Engine::open(engine_options(settings)?).await?;
     tracing::info!(?report, "recovered");
     refuse_open_door(&engine, bind).await?;
@@ -94,6 +96,37 @@ async fn refuse_open_door(engine: &Arc<Engine>, bind: IpAddr) -> Outcome<()> {
         statements.join(" ")
     )
     .into())
+}
+
+/// The directory whose files statements may read and write must have nothing of the server's own: rows of all tables, keys in the
+/// catalog, and the log could be read and overwritten by every user.
+fn refuse_own_files(settings: &Settings) -> Outcome<()> {
+    let Some(open) = &settings.mysql_load_server_secure_path else { return Ok(()) };
+    let real = real_path(open);
+    let own = settings.wal_dirs().into_iter().map(|path| ("group_commit_wal_path", path));
+    for (name, own) in std::iter::once(("storage_root_path", settings.storage_root_path.clone())).chain(own) {
+        let real_own = real_path(&own);
+        if real.starts_with(&real_own) || real_own.starts_with(&real) {
+            return Err(format!(
+                "mysql_load_server_secure_path is {}, and the server's own files are in {} ({name}): every user could read and \
+                 overwrite them. Choose a directory that neither contains that one nor lies in it",
+                open.display(),
+                own.display()
+            )
+            .into());
+        }
+    }
+    Ok(())
+}
+
+/// A path without links, as far as it exists.
+fn real_path(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let known = absolute.ancestors().find_map(|parent| Some((parent, parent.canonicalize().ok()?)));
+    match known {
+        Some((parent, real)) => real.join(absolute.strip_prefix(parent).unwrap_or(Path::new(""))),
+        None => absolute,
+    }
 }
 
 struct Listeners {

@@ -140,7 +140,7 @@ settings! {
     /// Disk that Parquet and ORC bodies may take together while they wait to be read; queries may spill as much again. 0: a tenth of what is free at the start.
     spool_limit_bytes: u64 = "0", bytes(0, u64::MAX);
 
-    /// Directory of local files that LOAD DATA without LOCAL, `LOCAL()`, INTO OUTFILE and EXPORT may access. None: they may not access any.
+    /// Directory of local files that LOAD DATA without LOCAL, `LOCAL()`, INTO OUTFILE and EXPORT may access. It has none of the server's own files. None: they may not access any.
     mysql_load_server_secure_path: Option<PathBuf> = "", optional_directory();
 
     /// Networks that `HTTP()`, `S3()`, EXPORT, INTO OUTFILE and Kafka may reach although they are loopback, link-local or a cloud's metadata service. `!` before a network forbids it; the first one that contains an address decides.

@@ -50,6 +50,31 @@ fn a_server_that_others_can_reach_needs_a_password_for_root() {
 }
 
 #[test]
+fn files_of_the_server_are_in_no_directory_that_statements_may_use() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (data, wal) = (directory.path().join("data"), directory.path().join("logs/wal"));
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(directory.path(), &link).expect("a link");
+    std::fs::create_dir_all(directory.path().join("logs")).expect("a directory");
+    for (open, own) in [
+        (directory.path().to_owned(), &data),
+        (data.clone(), &data),
+        (data.join("tables"), &data),
+        (link.join("data"), &data),
+        (directory.path().join("logs"), &wal),
+    ] {
+        std::fs::create_dir_all(&open).expect("a directory");
+        let mut server = command(&data);
+        server.env("TRIBUTARY_GROUP_COMMIT_WAL_PATH", &wal);
+        let output =
+            server.env("TRIBUTARY_MYSQL_LOAD_SERVER_SECURE_PATH", &open).output().expect("the program runs");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains(&format!("the server's own files are in {}", own.display())), "{error}");
+    }
+}
+
+#[test]
 fn an_unknown_setting_and_a_bad_value_are_named() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     for (name, value, message) in [

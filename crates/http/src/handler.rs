@@ -13,12 +13,13 @@ use crate::auth;
 use crate::body::Wire;
 use crate::code::LoadCode;
 use crate::options::HttpOptions;
+use crate::origin;
 use crate::reply::{self, EnvelopeCode, ReplyBody};
 use crate::route::{NoRoute, Route};
 use crate::service::Services;
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tributary_types::Principal;
 
@@ -54,15 +55,22 @@ impl Handled {
 }
 
 impl Handler {
-    /// Handles one request that arrived at this port.
+    /// Handles one request that arrived at this address.
     pub(crate) async fn handle(
         self,
         route: Result<Route, NoRoute>,
         head: Parts,
         wire: Wire,
         peer: IpAddr,
-        port: Option<u16>,
+        local: Option<SocketAddr>,
     ) -> Handled {
+        let at = local.map(|local| local.ip());
+        if let Some(reason) = origin::refusal(&head, at, &self.options.host_names) {
+            let response =
+                reply::envelope_with_status(StatusCode::FORBIDDEN, EnvelopeCode::Forbidden, reason);
+            return Handled::new(response, wire);
+        }
+        let port = local.map(|local| local.port());
         if let Ok(route) = &route
             && let Some(response) = self.redirected(route, &head, peer, port).await
         {

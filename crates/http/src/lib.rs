@@ -26,6 +26,7 @@ pub mod fuzzing;
 mod handler;
 mod headers;
 mod options;
+mod origin;
 mod reply;
 mod request;
 mod route;

@@ -25,6 +25,8 @@ pub struct HttpOptions {
     /// How long, after the answer to a refused body, its connection is still read and
     /// discarded, so that a client that sends before it reads gets its answer.
     pub linger_timeout: Duration,
+    /// Names of a server that listens on loopback, besides `localhost`.
+    pub host_names: Vec<String>,
     /// Redirects loads from one port to another, as Doris's FE does.
     pub redirect: Option<Redirect>,
     /// Whether the reasons for rejected rows are served only to users who log in.
@@ -45,6 +47,7 @@ impl Default for HttpOptions {
             drain_max_bytes: 16 * 1024 * 1024,
             drain_timeout: Duration::from_secs(5),
             linger_timeout: Duration::from_secs(60),
+            host_names: Vec::new(),
             redirect: None,
             error_log_needs_login: false,
             shutdown_grace: Duration::from_secs(30),

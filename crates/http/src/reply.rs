@@ -4,7 +4,7 @@ use crate::answer::{LoadAnswer, pretty};
 use crate::service::ErrorLogReader;
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame, SizeHint};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, LOCATION, WWW_AUTHENTICATE};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, LOCATION, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 use std::io;
@@ -60,6 +60,8 @@ fn respond(status: StatusCode, content_type: &'static str, body: ReplyBody) -> R
     let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    // Texts of clients come back in some answers: no browser may take one for a page or a script.
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
 
@@ -125,6 +127,7 @@ pub(crate) enum EnvelopeCode {
     Error,
     Unauthorized,
     BadRequest,
+    Forbidden,
     NotFound,
     MethodNotAllowed,
     Internal,
@@ -138,6 +141,7 @@ impl EnvelopeCode {
             Self::Error => (1, "Error"),
             Self::Unauthorized => (401, "Unauthorized"),
             Self::BadRequest => (403, "Bad Request"),
+            Self::Forbidden => (403, "Forbidden"),
             Self::NotFound => (404, "Not Found"),
             Self::MethodNotAllowed => (405, "Method Not Allowed"),
             Self::Internal => (500, "Internal Error"),

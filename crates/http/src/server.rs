@@ -145,13 +145,13 @@ impl Server {
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let unread = AtomicBool::new(false);
         let watch = Arc::new(HeadWatch::new());
-        let port = stream.local_addr().ok().map(|address| address.port());
+        let local = stream.local_addr().ok();
         let service = service_fn(|mut request: Request<Incoming>| {
             if watch.take() {
                 // The library removed the header: restores it for the check that words the error.
                 request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
             }
-            let answer = self.answer(request, peer.ip(), port, &unread);
+            let answer = self.answer(request, peer.ip(), local, &unread);
             let watch = &watch;
             Box::pin(async move {
                 let answer = answer.await;
@@ -199,7 +199,7 @@ impl Server {
         &self,
         request: Request<Incoming>,
         peer: IpAddr,
-        port: Option<u16>,
+        local: Option<SocketAddr>,
         unread: &AtomicBool,
     ) -> Response<ReplyBody> {
         let (head, body) = request.into_parts();
@@ -213,7 +213,7 @@ impl Server {
             options.streaming_load_max_bytes(),
             options.body_idle_timeout,
         );
-        let task = self.requests.spawn(self.handler.clone().handle(route, head, wire, peer, port));
+        let task = self.requests.spawn(self.handler.clone().handle(route, head, wire, peer, local));
         let Handled { mut response, rest } = task.await.unwrap_or_else(|error| {
             tracing::error!(%error, "an HTTP handler panicked");
             Handled::panicked(is_load)

@@ -43,7 +43,7 @@ fn push_row(number: u64, out: &mut Vec<u8>) {
 /// Sends one request on a keep-alive connection; returns the number of loaded rows according to the server.
 fn load(stream: &mut BufReader<TcpStream>, body: &[u8]) -> u64 {
     let head = format!(
-        "PUT /api/logs/access/_stream_load HTTP/1.1\r\nHost: tributary\r\nAuthorization: Basic cm9vdDo=\r\n\
+        "PUT /api/logs/access/_stream_load HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic cm9vdDo=\r\n\
          group_commit: async_mode\r\ncolumn_separator: ,\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );

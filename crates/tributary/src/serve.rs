@@ -186,6 +186,7 @@ impl Listeners {
                 streaming_load_max_mb: settings.streaming_load_max_mb,
                 load_timeout: settings.stream_load_default_timeout_second,
                 redirect: settings.redirect_loads.then_some(redirect),
+                host_names: settings.http_host_names.clone(),
                 error_log_needs_login: settings.load_error_log_needs_login,
                 ..tributary_http::HttpOptions::default()
             },

@@ -22,7 +22,7 @@ pub fn format_header(format: Format) -> &'static str {
 #[must_use]
 pub fn stream_load_head(table: &str, format: &str, mode: &str, length: usize) -> String {
     format!(
-        "PUT /api/bench/{table}/_stream_load HTTP/1.1\r\nHost: tributary\r\n\
+        "PUT /api/bench/{table}/_stream_load HTTP/1.1\r\nHost: localhost\r\n\
          Authorization: Basic cm9vdDo=\r\ngroup_commit: {mode}\r\n{format}\r\n\
          Content-Length: {length}\r\n\r\n"
     )
@@ -45,7 +45,7 @@ pub fn connect(address: SocketAddr, requests: Vec<Request>) -> Result<Connection
 pub fn get(address: SocketAddr, path: &str) -> Result<String, BenchError> {
     let mut stream = TcpStream::connect(address).map_err(|error| BenchError::connect(address, &error))?;
     let head = format!(
-        "GET {path} HTTP/1.1\r\nHost: tributary\r\nAuthorization: Basic cm9vdDo=\r\nConnection: close\r\n\r\n"
+        "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic cm9vdDo=\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(head.as_bytes())?;
     let mut answer = String::new();

@@ -290,7 +290,7 @@ fn http(address: SocketAddr, request: &str) -> String {
     stream.set_read_timeout(Some(PATIENCE)).expect("above zero");
     let (line, headers) = request.split_once('|').unwrap_or((request, ""));
     let mut head = format!(
-        "{line} HTTP/1.1\r\nHost: x\r\nAuthorization: Basic cm9vdDo=\r\nConnection: close\r\nContent-Length: 4\r\n"
+        "{line} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic cm9vdDo=\r\nConnection: close\r\nContent-Length: 4\r\n"
     );
     for header in headers.split('|').filter(|header| !header.is_empty()) {
         head += &format!("{header}\r\n");

@@ -31,7 +31,7 @@ async fn pipelined_requests_are_answered_in_order() {
     let mut client = Client::connect(running.address).await;
     let one = |label: &str| {
         format!(
-            "PUT /api/db/t/_stream_load HTTP/1.1\r\nHost: x\r\n{ROOT}\r\nlabel: {label}\r\nContent-Length: 2\r\n\r\n1\n"
+            "PUT /api/db/t/_stream_load HTTP/1.1\r\nHost: localhost\r\n{ROOT}\r\nlabel: {label}\r\nContent-Length: 2\r\n\r\n1\n"
         )
     };
     client.send([one("a"), one("b"), one("c")].concat()).await;

@@ -129,3 +129,33 @@ async fn an_error_log_is_streamed_to_anyone_and_no_other_file_is() {
     }
     assert_eq!(client.ask("GET /api/_load_error_log").await.status, 400);
 }
+
+#[tokio::test]
+async fn a_page_in_a_browser_reaches_no_load_of_a_server_on_its_machine() {
+    let running = start().await;
+    let mut client = Client::connect(running.address).await;
+    let basic = "Authorization: Basic cm9vdDo=";
+    for (line, headers, status) in [
+        (
+            "PUT /api/db/dt/_stream_load",
+            &[basic, "Content-Length: 4", "Origin: http://evil.example"][..],
+            403,
+        ),
+        ("PUT /api/db/dt/_stream_load", &[basic, "Content-Length: 4", "Sec-Fetch-Site: cross-site"], 403),
+        ("PUT /api/db/dt/_stream_load", &[basic, "Content-Length: 4", "Origin: http://localhost"], 200),
+        ("POST /api/db/_cancel?label=running", &[basic, "Content-Length: 4", "Origin: null"], 403),
+        ("PUT http://evil.example/api/db/dt/_stream_load", &[basic, "Content-Length: 4"], 403),
+    ] {
+        client.head(line, headers).await;
+        client.send("1,x\n").await;
+        let answer = client.answer().await;
+        assert_eq!(answer.status, status, "{line} {headers:?}: {answer:?}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    }
+    assert_eq!(running.fake.loads.lock().unwrap().len(), 1);
+    let mut other = Client::connect(running.address).await;
+    other.send("GET /api/health HTTP/1.1\r\nHost: evil.example\r\n\r\n").await;
+    let answer = other.answer().await;
+    assert_eq!(answer.status, 403);
+    assert!(answer.body.contains("this server is not called 'evil.example'"), "{answer:?}");
+}

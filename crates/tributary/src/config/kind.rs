@@ -83,6 +83,15 @@ pub(super) const fn directories() -> Accepts<Vec<PathBuf>> {
     })
 }
 
+pub(super) const fn host_names() -> Accepts<Vec<String>> {
+    text("host names separated by `;`", |text| {
+        let names = text.split(';').map(str::trim).filter(|name| !name.is_empty());
+        let is_name = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+        let names: Vec<&str> = names.collect();
+        names.iter().all(is_name).then(|| names.into_iter().map(str::to_owned).collect())
+    })
+}
+
 pub(super) const fn address() -> Accepts<IpAddr> {
     text("an IP address like `127.0.0.1`", |text| text.parse().ok())
 }

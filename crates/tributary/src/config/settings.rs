@@ -140,6 +140,9 @@ settings! {
     /// Disk that Parquet and ORC bodies may take together while they wait to be read; queries may spill as much again. 0: a tenth of what is free at the start.
     spool_limit_bytes: u64 = "0", bytes(0, u64::MAX);
 
+    /// Names, besides `localhost`, by which HTTP clients may address a server that listens on loopback: a page that a browser shows could otherwise reach it by a name of its own.
+    http_host_names: Vec<String> = "", host_names();
+
     /// Directory of local files that LOAD DATA without LOCAL, `LOCAL()`, INTO OUTFILE and EXPORT may access. It has none of the server's own files. None: they may not access any.
     mysql_load_server_secure_path: Option<PathBuf> = "", optional_directory();
 

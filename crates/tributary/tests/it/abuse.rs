@@ -55,7 +55,7 @@ fn resident_mib_max(server: &Server) -> u64 {
 
 fn load_head(db: &str, headers: &str) -> String {
     format!(
-        "PUT /api/{db}/dt/_stream_load HTTP/1.1\r\nHost: x\r\nAuthorization: Basic cm9vdDo=\r\n\
+        "PUT /api/{db}/dt/_stream_load HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic cm9vdDo=\r\n\
          column_separator: ,\r\n{headers}\r\n"
     )
 }

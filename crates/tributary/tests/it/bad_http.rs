@@ -280,7 +280,7 @@ fn send_short_body(server: &Server, db: &Database, mode: &str) -> LoadReply {
     let mut stream = TcpStream::connect(("127.0.0.1", server.http_port())).expect("the server listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout above zero is legal");
     let head = format!(
-        "PUT /api/{}/dt/_stream_load HTTP/1.1\r\nHost: x\r\nAuthorization: Basic cm9vdDo=\r\ncolumn_separator: ,\r\ngroup_commit: {mode}\r\nContent-Length: 100\r\n\r\n1,a,1\n2,b,2\n",
+        "PUT /api/{}/dt/_stream_load HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic cm9vdDo=\r\ncolumn_separator: ,\r\ngroup_commit: {mode}\r\nContent-Length: 100\r\n\r\n1,a,1\n2,b,2\n",
         db.name
     );
     stream.write_all(head.as_bytes()).expect("the server reads");

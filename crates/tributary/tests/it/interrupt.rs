@@ -143,7 +143,7 @@ fn a_stream_load_that_times_out_leaves_no_data_file() {
     let mut stream = TcpStream::connect(("127.0.0.1", server.http_port())).expect("the server listens");
     write!(
         stream,
-        "PUT /api/d/big/_stream_load HTTP/1.1\r\nHost: x\r\nAuthorization: Basic cm9vdDo=\r\nlabel: a\r\n\
+        "PUT /api/d/big/_stream_load HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic cm9vdDo=\r\nlabel: a\r\n\
          column_separator: ,\r\ntimeout: {TIMEOUT_SECONDS}\r\nConnection: close\r\nContent-Length: 1000000000\r\n\r\n"
     )
     .expect("sent");
@@ -203,7 +203,7 @@ fn a_stream_load_without_a_timeout_has_the_servers() {
     let mut stream = TcpStream::connect(("127.0.0.1", server.http_port())).expect("the server listens");
     write!(
         stream,
-        "PUT /api/d/t/_stream_load HTTP/1.1\r\nHost: x\r\nAuthorization: Basic cm9vdDo=\r\nlabel: a\r\n\
+        "PUT /api/d/t/_stream_load HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic cm9vdDo=\r\nlabel: a\r\n\
          Connection: close\r\nContent-Length: 1000000\r\n\r\n1\n"
     )
     .expect("sent");

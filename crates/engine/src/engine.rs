@@ -13,7 +13,7 @@ use crate::access::finished::RequestMetrics;
 use crate::access::processes::{Process, Processes};
 use crate::access::{Access, Object, Privilege};
 use crate::ddl::change::schema::SchemaChanges;
-use crate::ddl::change::switches::Switches;
+use crate::ddl::change::turns::Turns;
 use crate::ddl::partitions::dynamic::DynamicTables;
 use crate::files::outfile::LineFormat;
 use crate::jobs::broker_load::BrokerLoads;
@@ -76,9 +76,9 @@ pub struct Engine {
     pub(crate) facts: Arc<Facts>,
     pub(crate) access: Arc<dyn Access>,
     pub(crate) metrics: Metrics,
-    /// Held by a change of the catalog from its check to its end.
+    /// Held while the names and the catalog change together.
     pub(crate) changing: tokio::sync::Mutex<()>,
-    pub(crate) switches: Switches,
+    pub(crate) turns: Turns,
     running: Running,
 }
 

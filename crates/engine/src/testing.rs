@@ -1,8 +1,10 @@
 //! An engine for tests, in a directory of its own.
 
+use crate::access::interrupt::Interrupt;
 use crate::access::{Access, Everything, Privilege};
 use crate::engine::Engine;
 use crate::node::options::{EngineOptions, StorageRoot};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -10,7 +12,7 @@ use tributary_decode::{Block, BlockBuilder};
 use tributary_ingest::IngestOptions;
 use tributary_ingest::wal_space::WalLimit;
 use tributary_sql::Statement;
-use tributary_table::Table;
+use tributary_table::{StoreOptions, Table, TableError, TableStore};
 use tributary_types::{Egress, Principal, TableRef, TableSchema};
 use walkdir::WalkDir;
 
@@ -26,6 +28,15 @@ impl TestEngine {
     }
 
     pub async fn open_with(change: impl FnOnce(&mut EngineOptions), access: Arc<dyn Access>) -> Self {
+        Self::open_on(change, access, TableStore::local).await
+    }
+
+    /// Opens an engine whose tables are in this store; by default it is in the given directory.
+    pub async fn open_on(
+        change: impl FnOnce(&mut EngineOptions),
+        access: Arc<dyn Access>,
+        store: impl FnOnce(&Path, StoreOptions) -> Result<TableStore, TableError>,
+    ) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut options = EngineOptions {
             state_dir: directory.path().to_owned(),
@@ -49,23 +60,24 @@ impl TestEngine {
                 precommit_timeout: Duration::from_secs(3600),
                 sweep_interval: Duration::from_secs(3600),
             },
-            store: tributary_table::StoreOptions::default(),
+            store: StoreOptions::default(),
             spool_limit_bytes: 0,
             query: tributary_query::QueryOptions::default(),
         };
         change(&mut options);
-        let (engine, _) = Engine::open_with(options, access).await.expect("an empty directory opens");
+        let root = options.tables.directory().to_owned();
+        let opened = Engine::open_with(options, access, |options| store(&root, options)).await;
+        let (engine, _) = opened.expect("an empty directory opens");
         Self { engine, directory }
     }
 
     /// The table `d.t (id INT NOT NULL, text STRING)`, new.
     pub async fn table(&self) -> Arc<Table> {
-        let turn = self.engine.changing().await;
-        self.engine.create_database(&turn, "d", true).await.expect("a new database");
+        self.engine.create_database(Interrupt::NEVER, "d", true).await.expect("a new database");
         let sql = "CREATE TABLE t (id INT NOT NULL, text STRING) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1";
         let Ok(Statement::CreateTable(create)) = tributary_sql::parse(sql) else { panic!("it is one") };
         let name = TableRef { db: "d".to_owned(), table: "t".to_owned() };
-        self.engine.create_table(&turn, &create, &name).await.expect("a new table");
+        self.engine.create_table(Interrupt::NEVER, &create, &name).await.expect("a new table");
         let root = Principal::new("root", "%", 0);
         self.engine.table(&root, Privilege::Load, Some("d"), None, "t").expect("it was created")
     }

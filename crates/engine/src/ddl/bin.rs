@@ -3,14 +3,16 @@
 //! Invariant: a table is recycled when all its rows are in data files, and is closed then; nothing of it is in memory, and its files
 //! stay where they are until its time is over. Partitions have a module of their own ([`crate::ddl::partitions::recycled`]).
 
+use crate::access::interrupt::Interrupt;
 use crate::ddl::change::switching::WAIT_MAX;
+use crate::ddl::change::turns::TableTurn;
 use crate::ddl::partitions::recycled::files_of;
-use crate::ddl::tables::{Changing, table_error};
+use crate::ddl::tables::table_error;
 use crate::engine::Engine;
 use crate::node::clock::date_time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tributary_catalog::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
+use tributary_catalog::{CatalogError, RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
 use tributary_ingest::AtRest;
 use tributary_query::{Grid, size_text};
 use tributary_sql::names::{check_database, check_table};
@@ -57,43 +59,70 @@ impl Engine {
         }
     }
 
-    /// Drops a table, which can be recovered.
-    pub(crate) async fn recycle_table(&self, table: &Arc<Table>) -> Result<(), SqlError> {
-        let def = table.def();
-        self.refuse_while_switching(&def)?;
+    /// Drops a table, which can be recovered. `false`: it no longer has this name.
+    pub(crate) async fn recycle_table(
+        &self,
+        interrupt: Interrupt<'_>,
+        name: &TableRef,
+        table: &Arc<Table>,
+    ) -> Result<bool, SqlError> {
+        if !self.names().has(name, table) {
+            return Ok(false);
+        }
         let Some(_at_rest) = self.at_rest(table).await? else {
-            return Err(still_loading("table", &def.name));
+            return Err(still_loading("table", &name.table));
         };
-        self.catalog.recycle_table(&def.table_ref(), bytes_of(table), self.unix_ms()).await?;
-        self.forget_table(&def).await;
-        Ok(())
+        {
+            let _changing = interrupt.wait(self.changing()).await?;
+            if !self.names().has(name, table) {
+                return Ok(false);
+            }
+            self.catalog.recycle_table(name, bytes_of(table), self.unix_ms()).await?;
+            self.names().remove_table(&name.db, &name.table);
+        }
+        self.end_use(table).await;
+        Ok(true)
     }
 
     /// Drops a database with its tables and views, which can be recovered.
     pub(crate) async fn recycle_database(
         self: &Arc<Self>,
-        _turn: &Changing<'_>,
+        interrupt: Interrupt<'_>,
         name: &str,
+        if_exists: bool,
     ) -> Result<(), SqlError> {
-        // Temporary partitions and tables without their rows are dropped permanently, in the same step of the catalog.
-        let mut tables = self.names().tables(name);
-        tables.retain(|table| table.with_def(|def| def.role.is_own()));
-        tables.iter().try_for_each(|table| self.refuse_while_switching(&table.def()))?;
-        let mut at_rest = Vec::with_capacity(tables.len());
-        for table in &tables {
-            let Some(held) = self.at_rest(table).await? else {
-                return Err(still_loading("database", name));
+        loop {
+            let turns = interrupt.wait(self.turns_to_drop(name, false)).await??;
+            // Temporary partitions and tables without their rows are dropped permanently, in the same step of the catalog.
+            let mut tables = self.names().tables(name);
+            tables.retain(|table| table.with_def(|def| def.role.is_own()));
+            let mut at_rest = Vec::with_capacity(tables.len());
+            for table in &tables {
+                let Some(held) = self.at_rest(table).await? else {
+                    return Err(still_loading("database", name));
+                };
+                at_rest.push(held);
+            }
+            let bytes: BTreeMap<TableId, u64> =
+                tables.iter().map(|table| (table.id(), bytes_of(table))).collect();
+            let dropped = {
+                let _changing = interrupt.wait(self.changing()).await?;
+                if !turns.are_all(self, name) {
+                    continue;
+                }
+                match self.catalog.recycle_database(name, bytes, self.unix_ms()).await {
+                    Ok(_) => {}
+                    Err(CatalogError::NoDatabaseToDrop(_)) if if_exists => return Ok(()),
+                    Err(error) => return Err(error.into()),
+                }
+                self.names().remove_database(name)
             };
-            at_rest.push(held);
+            for table in &dropped {
+                self.end_use(table).await;
+            }
+            self.collect_garbage_later();
+            return Ok(());
         }
-        let bytes: BTreeMap<TableId, u64> =
-            tables.iter().map(|table| (table.id(), bytes_of(table))).collect();
-        for def in self.catalog.recycle_database(name, bytes, self.unix_ms()).await? {
-            self.forget_table(&def).await;
-        }
-        self.names().remove_database(name);
-        self.collect_garbage_later();
-        Ok(())
     }
 
     /// Opens a table that the catalog is about to have again.
@@ -110,58 +139,93 @@ impl Engine {
 
     pub(crate) async fn recover_table(
         &self,
-        _turn: &Changing<'_>,
+        interrupt: Interrupt<'_>,
         recovered: &Recovered<TableRef>,
     ) -> Result<(), SqlError> {
         let TableRef { db, table: name } = &recovered.name;
         let db_id = self.names().database_id(db)?;
         let new_name = recovered.new_name.as_ref().unwrap_or(name);
         check_table(new_name)?;
-        self.is_free(&TableRef { db: db.clone(), table: new_name.clone() }, false)?;
-        let bin = self.catalog.recycle_bin();
-        let is_meant = |table: &&Arc<RecycledTable>| {
-            table.def.name == *name && recovered.id.is_none_or(|id| table.def.id.0 == id)
+        let new_name = TableRef { db: db.clone(), table: new_name.clone() };
+        self.is_free(&new_name, false)?;
+        let find = |bin: &RecycleBin| {
+            let is_meant = |table: &&Arc<RecycledTable>| {
+                table.def.name == *name && recovered.id.is_none_or(|id| table.def.id.0 == id)
+            };
+            let found = bin.tables_of(db_id).filter(is_meant);
+            let found = found.max_by_key(|table| (table.dropped_at_ms, table.def.id.0)).cloned();
+            let unknown = || {
+                refused(format!("Unknown table '{name}' or table id '{}' in {db}", shown_id(recovered.id)))
+            };
+            found.ok_or_else(unknown)
         };
-        let found =
-            bin.tables_of(db_id).filter(is_meant).max_by_key(|table| (table.dropped_at_ms, table.def.id.0));
-        let Some(found) = found else {
-            return Err(refused(format!(
-                "Unknown table '{name}' or table id '{}' in {db}",
-                shown_id(recovered.id)
-            )));
+        let (_turn, found, bin) = loop {
+            let id = find(&self.catalog.recycle_bin())?.def.id;
+            let turn = interrupt.wait(self.turns.wait(id)).await?;
+            let bin = self.catalog.recycle_bin();
+            let found = find(&bin)?;
+            if found.def.id == id {
+                break (turn, found, bin);
+            }
         };
-        let def =
-            without_dynamic_partitions(TableDef { name: new_name.clone(), ..TableDef::clone(&found.def) });
+        let def = TableDef { name: new_name.table.clone(), ..TableDef::clone(&found.def) };
+        let def = without_dynamic_partitions(def);
         let table = self.open_recovered(&Arc::new(def.clone()), &bin).await?;
-        if let Err(error) = self.catalog.recover_table(def).await {
+        let added = async {
+            let _changing = interrupt.wait(self.changing()).await?;
+            self.is_free(&new_name, false)?;
+            self.catalog.recover_table(def).await?;
+            self.add_recovered(Arc::clone(&table));
+            Ok(())
+        };
+        let added = added.await;
+        if added.is_err() {
             table.close().await;
-            return Err(error.into());
         }
-        self.add_recovered(table);
-        Ok(())
+        added
     }
 
     pub(crate) async fn recover_database(
         &self,
-        _turn: &Changing<'_>,
+        interrupt: Interrupt<'_>,
         recovered: &Recovered<String>,
     ) -> Result<(), SqlError> {
         let Recovered { name, id, new_name } = recovered;
         let new_name = new_name.as_ref().unwrap_or(name);
         check_database(new_name)?;
-        if self.names().has_database(new_name) {
-            return Err(refused(format!("Database[{new_name}] already exist.")));
-        }
-        let bin = self.catalog.recycle_bin();
-        let is_meant = |database: &&Arc<RecycledDatabase>| {
-            database.name == *name && id.is_none_or(|id| database.id.0 == id)
+        let refuse_taken = || match self.names().has_database(new_name) {
+            true => Err(refused(format!("Database[{new_name}] already exist."))),
+            false => Ok(()),
         };
-        let found = bin.databases.values().filter(is_meant).max_by_key(|it| (it.dropped_at_ms, it.id.0));
-        let Some(found) = found else {
-            return Err(SqlError::detail(
-                ErrorCode::UnknownDatabase,
-                format!("Unknown database '{name}' or database id '{}'", shown_id(*id)),
-            ));
+        refuse_taken()?;
+        let find = |bin: &RecycleBin| {
+            let is_meant = |database: &&Arc<RecycledDatabase>| {
+                database.name == *name && id.is_none_or(|id| database.id.0 == id)
+            };
+            let found = bin.databases.values().filter(is_meant).max_by_key(|it| (it.dropped_at_ms, it.id.0));
+            let unknown = || {
+                let text = format!("Unknown database '{name}' or database id '{}'", shown_id(*id));
+                SqlError::detail(ErrorCode::UnknownDatabase, text)
+            };
+            let found = Arc::clone(found.ok_or_else(unknown)?);
+            let tables: BTreeSet<TableId> = bin
+                .tables_of(found.id)
+                .filter(|table| table.with_database)
+                .map(|table| table.def.id)
+                .collect();
+            Ok::<_, SqlError>((found, tables))
+        };
+        let (_turns, found, bin) = loop {
+            let (_, tables) = find(&self.catalog.recycle_bin())?;
+            let mut turns = Vec::with_capacity(tables.len());
+            for table in &tables {
+                turns.push(interrupt.wait(self.turns.wait(*table)).await?);
+            }
+            let bin = self.catalog.recycle_bin();
+            let (found, now) = find(&bin)?;
+            if now == tables {
+                break (turns, found, bin);
+            }
         };
         let mut tables = Vec::new();
         for table in bin.tables_of(found.id).filter(|table| table.with_database) {
@@ -169,17 +233,21 @@ impl Engine {
                 without_dynamic_partitions(TableDef { db: new_name.clone(), ..TableDef::clone(&table.def) });
             tables.push(self.open_recovered(&Arc::new(def), &bin).await?);
         }
-        if let Err(error) =
-            self.catalog.recover_database(found.id, new_name, without_dynamic_partitions).await
-        {
+        let added = async {
+            let _changing = interrupt.wait(self.changing()).await?;
+            refuse_taken()?;
+            self.catalog.recover_database(found.id, new_name, without_dynamic_partitions).await?;
+            self.names().add_database(new_name, found.id);
+            tables.iter().for_each(|table| self.add_recovered(Arc::clone(table)));
+            Ok(())
+        };
+        let added = added.await;
+        if added.is_err() {
             for table in tables {
                 table.close().await;
             }
-            return Err(error.into());
         }
-        self.names().add_database(new_name, found.id);
-        tables.into_iter().for_each(|table| self.add_recovered(table));
-        Ok(())
+        added
     }
 
     /// Keeps the files of recycled partitions from the sweep, after a start.
@@ -191,7 +259,7 @@ impl Engine {
     /// Deletes the object with the id, and everything that belongs to it.
     pub(crate) async fn erase_recycled(
         self: &Arc<Self>,
-        _turn: &Changing<'_>,
+        interrupt: Interrupt<'_>,
         id: RecycledId,
     ) -> Result<(), SqlError> {
         let bin = self.catalog.recycle_bin();
@@ -238,21 +306,30 @@ impl Engine {
                 RecycledId::Partition { id, .. } => refused(format!("No partition id '{id}'")),
             });
         }
+        // A change may bring a partition back.
+        let mut turns = BTreeMap::new();
         for (table, _) in &erased.partitions {
-            if let Some(open) = self.table_by_id(*table) {
-                // The switch may bring it back.
-                self.refuse_while_switching(&open.def())?;
+            if let Some(open) = self.table_by_id(*table)
+                && !turns.contains_key(table)
+            {
+                turns.insert(*table, interrupt.wait(self.turn_of(&open.def())).await??);
             }
         }
-        self.erase(&erased, &bin).await
+        self.erase(&erased, &turns).await
     }
 
     /// Deletes objects whose retention is over.
     pub(crate) async fn expire_recycled(self: &Arc<Self>, now_ms: i64) -> Result<(), SqlError> {
         let keep_ms = i64::try_from(self.options.trash_expire.as_millis()).unwrap_or(i64::MAX);
         let is_over = |dropped_at_ms: i64| now_ms.saturating_sub(dropped_at_ms) >= keep_ms;
-        let _turn = self.changing().await;
         let bin = self.catalog.recycle_bin();
+        let mut turns = BTreeMap::new();
+        for (table, _) in bin.partitions.keys() {
+            // A change may bring a partition back: then it is looked at next time.
+            if let Some(turn) = self.turns.try_take(*table) {
+                turns.insert(*table, turn);
+            }
+        }
         let tables = bin.tables.values().filter(|it| is_over(it.dropped_at_ms) && !it.with_database);
         let erased = Erased {
             databases: bin
@@ -265,25 +342,38 @@ impl Engine {
             partitions: bin
                 .partitions
                 .values()
-                .filter(|it| is_over(it.dropped_at_ms) && self.switches.of(it.table).is_none())
+                .filter(|it| is_over(it.dropped_at_ms) && turns.contains_key(&it.table))
                 .map(|it| (it.table, it.id))
                 .collect(),
         };
-        if erased.is_empty() { Ok(()) } else { self.erase(&erased, &bin).await }
+        if erased.is_empty() { Ok(()) } else { self.erase(&erased, &turns).await }
     }
 
-    async fn erase(self: &Arc<Self>, erased: &Erased, bin: &RecycleBin) -> Result<(), SqlError> {
+    /// Deletes objects; with the turns of the open tables whose partitions are among them.
+    async fn erase(
+        self: &Arc<Self>,
+        erased: &Erased,
+        turns: &BTreeMap<TableId, TableTurn>,
+    ) -> Result<(), SqlError> {
         let mut unreadable = None;
+        let bin = self.catalog.recycle_bin();
         for (table, id) in &erased.partitions {
-            if let Some(Err(reason)) = bin.partitions.get(&(*table, *id)).map(|it| files_of(it)) {
-                // The remaining files would be unknown.
-                tracing::error!(%table, partition = %id, reason, "a dropped partition stays in the recycle bin");
-                unreadable.get_or_insert(reason);
-                continue;
-            }
+            debug_assert!(
+                turns.contains_key(table) || self.table_by_id(*table).is_none(),
+                "partitions of an open table are erased by the holder of its turn"
+            );
+            // It may be back.
+            let Some(kept) = bin.partitions.get(&(*table, *id)) else { continue };
+            let files = match files_of(kept) {
+                Ok(files) => files,
+                Err(reason) => {
+                    // The remaining files would be unknown.
+                    tracing::error!(%table, partition = %id, reason, "a dropped partition stays in the recycle bin");
+                    unreadable.get_or_insert(reason);
+                    continue;
+                }
+            };
             self.catalog.erase_partition(*table, *id).await?;
-            let files = bin.partitions.get(&(*table, *id)).map(|it| files_of(it)).transpose();
-            let files = files.unwrap_or_default().unwrap_or_default();
             if let Some(open) = self.table_by_id(*table) {
                 // The sweep deletes them.
                 open.let_files_go(&files);

@@ -4,5 +4,5 @@
 
 pub(crate) mod records;
 pub(crate) mod schema;
-pub(crate) mod switches;
 pub(crate) mod switching;
+pub(crate) mod turns;

@@ -1,52 +1,59 @@
 //! Changes of databases, tables and users: the catalog first, then everything else, so that the next start can complete a change
 //! that a crash interrupted.
 
+use crate::access::interrupt::Interrupt;
 use crate::ddl::change::switching::Rest;
+use crate::ddl::change::turns::TableTurn;
 use crate::engine::Engine;
+use futures::StreamExt;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tributary_catalog::CatalogError;
+use tributary_catalog::{CatalogError, Garbage};
 use tributary_sql::{AlterOp, CreateTable};
 use tributary_table::Table;
 use tributary_types::{ErrorCode, Partitions, PasswordHash, SqlError, TableDef, TableId, TableRef};
 
-/// The right to change databases and tables, which one statement at a time has, from its check to its
-/// end. Waiting for it may be interrupted; the change itself may not.
+/// Locations whose files are deleted at a time.
+const DELETED_AT_ONCE: usize = 4;
+
+/// The right to change the names of databases, tables and views, which one change at a time has while the catalog and the names
+/// change. Slow work is done before and after it, with the table's turn ([`crate::ddl::change::turns`]).
 pub(crate) struct Changing<'a> {
     engine: &'a Engine,
     _turn: tokio::sync::MutexGuard<'a, ()>,
+}
+
+impl<'a> Changing<'a> {
+    pub const fn new(engine: &'a Engine, turn: tokio::sync::MutexGuard<'a, ()>) -> Self {
+        Self { engine, _turn: turn }
+    }
 }
 
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
         debug_assert!(
             std::thread::panicking() || self.engine.has_names_of_catalog(),
-            "whoever has the turn leaves the same tables in the names and in the catalog"
+            "the names and the catalog have the same tables when names can change"
         );
     }
 }
 
 impl Engine {
-    /// Waits for the statements that change something now.
-    pub(crate) async fn changing(&self) -> Changing<'_> {
-        Changing { _turn: self.changing.lock().await, engine: self }
-    }
-
     /// Whether the names match the catalog's tables.
     fn has_names_of_catalog(&self) -> bool {
-        let of_def = |def: &TableDef| (def.id, def.db.clone(), def.name.clone());
+        let of_def = |def: &TableDef| (TableRef { db: def.db.clone(), table: def.name.clone() }, def.id);
         let kept = self.catalog.all_tables();
         let kept: BTreeSet<_> = kept.iter().map(|def| of_def(def)).collect();
-        let shown = self.names().all_tables();
-        shown.iter().map(|table| table.with_def(of_def)).collect::<BTreeSet<_>>() == kept
+        self.names().ids().into_iter().collect::<BTreeSet<_>>() == kept
     }
 
     pub(crate) async fn create_database(
         &self,
-        _turn: &Changing<'_>,
+        interrupt: Interrupt<'_>,
         name: &str,
         if_not_exists: bool,
     ) -> Result<(), SqlError> {
+        let _changing = interrupt.wait(self.changing()).await?;
         if if_not_exists && self.names().has_database(name) {
             return Ok(());
         }
@@ -57,36 +64,39 @@ impl Engine {
 
     pub(crate) async fn drop_database(
         self: &Arc<Self>,
-        turn: &Changing<'_>,
+        interrupt: Interrupt<'_>,
         name: &str,
         if_exists: bool,
         force: bool,
     ) -> Result<(), SqlError> {
         if !force && self.keeps_dropped() && self.catalog.database_id(name).is_some() {
-            return self.recycle_database(turn, name).await;
+            return self.recycle_database(interrupt, name, if_exists).await;
         }
-        let dropped = match self.catalog.drop_database(name).await {
-            Ok(dropped) => dropped,
-            Err(CatalogError::NoDatabaseToDrop(_)) if if_exists => return Ok(()),
-            Err(error) => return Err(error.into()),
-        };
-        for table in self.names().tables(name) {
-            self.end_schema_change(table.id()).await;
-            self.end_switch(table.id()).await;
-            table.close().await;
+        loop {
+            let turns = interrupt.wait(self.turns_to_drop(name, true)).await??;
+            let tables = {
+                let _changing = interrupt.wait(self.changing()).await?;
+                if !turns.are_all(self, name) {
+                    continue;
+                }
+                match self.catalog.drop_database(name).await {
+                    Ok(_) => {}
+                    Err(CatalogError::NoDatabaseToDrop(_)) if if_exists => return Ok(()),
+                    Err(error) => return Err(error.into()),
+                }
+                self.names().remove_database(name)
+            };
+            for table in &tables {
+                self.end_use(table).await;
+            }
+            self.collect_garbage_later();
+            return Ok(());
         }
-        self.names().remove_database(name);
-        for def in dropped {
-            self.ingest.detach(def.id);
-            self.forget_values(def.id);
-        }
-        self.collect_garbage_later();
-        Ok(())
     }
 
     pub(crate) async fn create_table(
-        &self,
-        _turn: &Changing<'_>,
+        self: &Arc<Self>,
+        interrupt: Interrupt<'_>,
         create: &CreateTable,
         name: &TableRef,
     ) -> Result<(), SqlError> {
@@ -94,13 +104,13 @@ impl Engine {
             return Ok(());
         }
         let def = self.new_def(create, name).await?;
-        self.add_table(def).await.map(drop)
+        self.add_table(interrupt, def, create.if_not_exists).await.map(drop)
     }
 
     /// Creates a table as `source` is, without rows.
     pub(crate) async fn create_table_like(
-        &self,
-        _turn: &Changing<'_>,
+        self: &Arc<Self>,
+        interrupt: Interrupt<'_>,
         source: &TableDef,
         name: &TableRef,
         if_not_exists: bool,
@@ -112,7 +122,7 @@ impl Engine {
         let db_id = self.names().database_id(&name.db)?;
         let def = tributary_sql::like(source, name, db_id, self.catalog.next_table_id().await?, rollups)?;
         let def = self.with_dynamic_partitions(def, self.unix_ms())?;
-        self.add_table(def).await.map(drop)
+        self.add_table(interrupt, def, if_not_exists).await.map(drop)
     }
 
     /// Whether a table or view can have this name. If it may exist already, `false` is not an error.
@@ -147,13 +157,43 @@ impl Engine {
         self.generated.forget(table);
     }
 
-    pub(crate) async fn add_table(&self, def: TableDef) -> Result<Arc<Table>, SqlError> {
+    /// Adds a new table. `None`: its name has been taken meanwhile, and it may exist already.
+    pub(crate) async fn add_table(
+        self: &Arc<Self>,
+        interrupt: Interrupt<'_>,
+        def: TableDef,
+        if_not_exists: bool,
+    ) -> Result<Option<Arc<Table>>, SqlError> {
+        // Its files are no garbage yet.
+        let turn = self.turns.wait(def.id).await;
         self.catalog.announce_location(&def.location, def.id).await?;
         let table = self.store.create(&Arc::new(def.clone())).await.map_err(table_error)?;
+        match self.name_table(interrupt, &table, def, if_not_exists).await {
+            Ok(true) => Ok(Some(table)),
+            unnamed => {
+                table.close().await;
+                drop(turn);
+                self.collect_garbage_later();
+                unnamed.map(|_| None)
+            }
+        }
+    }
+
+    async fn name_table(
+        &self,
+        interrupt: Interrupt<'_>,
+        table: &Arc<Table>,
+        def: TableDef,
+        if_not_exists: bool,
+    ) -> Result<bool, SqlError> {
+        let _changing = interrupt.wait(self.changing()).await?;
+        if !self.is_free(&def.table_ref(), if_not_exists)? {
+            return Ok(false);
+        }
         self.catalog.create_table(def).await?;
-        self.ingest.attach(Arc::clone(&table));
-        self.names().add_table(Arc::clone(&table));
-        Ok(table)
+        self.ingest.attach(Arc::clone(table));
+        self.names().add_table(Arc::clone(table));
+        Ok(true)
     }
 
     /// The server's defaults for properties that the statement leaves out.
@@ -171,75 +211,134 @@ impl Engine {
     /// Drops a table, which can be recovered unless that is forced, and its temporary partitions.
     pub(crate) async fn drop_table_called(
         self: &Arc<Self>,
-        turn: &Changing<'_>,
+        interrupt: Interrupt<'_>,
         name: &TableRef,
         if_exists: bool,
         force: bool,
     ) -> Result<(), SqlError> {
-        let table = self.names().find(&name.db, &name.table);
-        if table.is_none() && self.names().find_of_any_role(&name.db, &name.table).is_some() {
-            // It is one that statements can't name.
-            return match if_exists {
-                true => Ok(()),
-                false => self.names().table(&name.db, &name.table).map(drop),
+        let is_recycled = !force && self.keeps_dropped();
+        loop {
+            let Some(table) = self.names().find(&name.db, &name.table) else {
+                if self.refuse_absent(interrupt, name, if_exists).await? {
+                    return Ok(());
+                }
+                continue;
             };
+            let def = table.def();
+            let turn = interrupt.wait(self.turn_to_drop(&def, !is_recycled)).await??;
+            let is_dropped = match is_recycled {
+                true => self.recycle_table(interrupt, name, &table).await?,
+                false => self.drop_open(interrupt, name, &table).await?,
+            };
+            if !is_dropped {
+                continue;
+            }
+            // The change in doubt has ended.
+            let _turn = match turn {
+                Some(turn) => turn,
+                None => self.wait_for_turn(&def).await,
+            };
+            if let Err(error) = self.drop_beside(&def).await {
+                let error = error.detail_text();
+                tracing::warn!(table = %name, error, "temporary partitions of a dropped table stay until the next start");
+            }
+            return Ok(());
         }
-        match &table {
-            Some(table) if !force && self.keeps_dropped() => self.recycle_table(table).await?,
-            _ => self.drop_table(turn, name, if_exists).await?,
-        }
-        if let Some(table) = table
-            && let Err(error) = self.drop_beside(turn, &table.def()).await
-        {
-            let error = error.detail_text();
-            tracing::warn!(table = %name, error, "temporary partitions of a dropped table stay until the next start");
-        }
-        Ok(())
     }
 
-    /// Drops a table, which can't be recovered.
-    pub(crate) async fn drop_table(
-        self: &Arc<Self>,
-        _turn: &Changing<'_>,
+    /// The answer to dropping a table that does not exist. `false`: it does.
+    async fn refuse_absent(
+        &self,
+        interrupt: Interrupt<'_>,
         name: &TableRef,
         if_exists: bool,
-    ) -> Result<(), SqlError> {
+    ) -> Result<bool, SqlError> {
+        let _changing = interrupt.wait(self.changing()).await?;
+        if self.names().find(&name.db, &name.table).is_some() {
+            return Ok(false);
+        }
+        if self.names().find_of_any_role(&name.db, &name.table).is_some() {
+            // It is one that statements can't name.
+            return match if_exists {
+                true => Ok(true),
+                false => self.names().table(&name.db, &name.table).map(|_| true),
+            };
+        }
         if self.catalog.view(&name.db, &name.table).is_some() {
             return Err(SqlError::wrong_object(name, "TABLE", &format!("Use 'DROP VIEW {name}'")));
         }
-        let def = match self.catalog.drop_table(name).await {
-            Ok(def) => def,
+        match self.catalog.drop_table(name).await {
             Err(CatalogError::UnknownTable { .. } | CatalogError::UnknownDatabase(_)) if if_exists => {
-                return Ok(());
+                Ok(true)
             }
-            Err(error) => return Err(error.into()),
-        };
-        self.forget_table(&def).await;
-        self.collect_garbage_later();
-        Ok(())
+            Err(error) => Err(error.into()),
+            Ok(_) => {
+                debug_assert!(false, "the names have every table of the catalog");
+                Ok(true)
+            }
+        }
     }
 
-    /// Ends all activities on a table that the catalog does not have any more.
-    pub(crate) async fn forget_table(&self, def: &TableDef) {
-        self.end_schema_change(def.id).await;
-        self.end_switch(def.id).await;
-        if let Some(table) = self.names().remove_table(&def.db, &def.name) {
-            table.close().await;
+    /// Drops a table, which can't be recovered. `false`: it no longer has this name.
+    pub(crate) async fn drop_open(
+        self: &Arc<Self>,
+        interrupt: Interrupt<'_>,
+        name: &TableRef,
+        table: &Arc<Table>,
+    ) -> Result<bool, SqlError> {
+        {
+            let _changing = interrupt.wait(self.changing()).await?;
+            if !self.names().has(name, table) {
+                return Ok(false);
+            }
+            self.catalog.drop_table(name).await?;
+            self.names().remove_table(&name.db, &name.table);
         }
-        self.ingest.detach(def.id);
-        self.forget_values(def.id);
+        self.end_use(table).await;
+        self.collect_garbage_later();
+        Ok(true)
+    }
+
+    /// Ends all activities on a table that the catalog and the names do not have any more.
+    pub(crate) async fn end_use(&self, table: &Table) {
+        let id = table.id();
+        self.end_schema_change(id).await;
+        self.turns.end_switch(id).await;
+        table.close().await;
+        self.ingest.detach(id);
+        self.forget_values(id);
+    }
+
+    /// The table of that name and its turn, for a statement that changes it.
+    ///
+    /// # Errors
+    /// No such table; a job changes it, or a change of it is in doubt.
+    pub(crate) async fn table_to_alter(
+        &self,
+        interrupt: Interrupt<'_>,
+        name: &TableRef,
+    ) -> Result<(Arc<Table>, TableTurn), SqlError> {
+        loop {
+            let table = self.table_called(&name.db, &name.table)?;
+            self.refuse_while_changing(&table.def())?;
+            let turn = interrupt.wait(self.turn_of(&table.def())).await??;
+            if self.names().has(name, &table) {
+                self.refuse_while_changing(&table.def())?;
+                return Ok((table, turn));
+            }
+        }
     }
 
     /// Changes a table now, or starts the job that does.
     pub(crate) async fn alter_table(
         self: &Arc<Self>,
-        turn: &Changing<'_>,
+        interrupt: Interrupt<'_>,
         name: &TableRef,
         ops: &[AlterOp],
     ) -> Result<(), SqlError> {
-        let table = self.table_called(&name.db, &name.table)?;
+        let (table, turn) = self.table_to_alter(interrupt, name).await?;
+        let turn = &turn;
         let old = table.def();
-        self.refuse_while_changing(&old)?;
         if let [op] = ops
             && self.alter_temporary(turn, &table, op).await?
         {
@@ -261,7 +360,7 @@ impl Engine {
         }
         let is_forced = |op: &AlterOp| matches!(op, AlterOp::DropPartition { force: true, .. });
         if ops.iter().any(is_forced) {
-            return self.change_table(table, new).await;
+            return self.change_table(turn, table, new).await;
         }
         self.change_and_keep(turn, table, new).await
     }
@@ -269,7 +368,7 @@ impl Engine {
     /// Gives the table another definition; partitions that are not in it can be recovered.
     pub(crate) async fn change_and_keep(
         self: &Arc<Self>,
-        turn: &Changing<'_>,
+        turn: &TableTurn,
         table: Arc<Table>,
         new: TableDef,
     ) -> Result<(), SqlError> {
@@ -279,7 +378,7 @@ impl Engine {
             let rest = Rest::Change(Arc::clone(&table), Box::new(new));
             return self.recycle_partitions(turn, &table, dropped, rest).await;
         }
-        self.change_table(table, new).await
+        self.change_table(turn, table, new).await
     }
 
     /// Cancels the job that changes a table.
@@ -313,18 +412,19 @@ impl Engine {
     /// Gives the table other columns.
     pub(crate) async fn change_columns(
         &self,
-        _turn: &Changing<'_>,
+        turn: &TableTurn,
         table: Arc<Table>,
         new: TableDef,
     ) -> Result<(), SqlError> {
         self.refuse_while_changing(&table.def())?;
-        self.change_table(table, new).await
+        self.change_table(turn, table, new).await
     }
 
     /// Reverts a change that the catalog has and the table's rows can't follow; returns the answer to the statement.
     async fn take_back(&self, old: &Arc<TableDef>, new: &Arc<TableDef>, error: SqlError) -> SqlError {
-        let Err(back) = self.catalog.replace_table_def(new, TableDef::clone(old)).await else { return error };
-        let (table, error, back) = (new.table_ref(), error.detail_text().to_owned(), back.to_string());
+        let Err(back) = self.replace_def(new, TableDef::clone(old)).await else { return error };
+        let (table, error, back) =
+            (new.table_ref(), error.detail_text().to_owned(), back.detail_text().to_owned());
         tracing::error!(%table, error, back, "the catalog is ahead of a table, which follows with its next change or the next start");
         let text = format!(
             "the catalog has the change, but table {table} could not follow ({error}), and taking the change back has failed ({back}). The \
@@ -346,17 +446,30 @@ impl Engine {
         let name = kept.table_ref();
         table.alter(Arc::clone(&kept)).await.map_err(table_error)?;
         tracing::info!(table = %name, "a table has followed the catalog");
-        if kept.name != old.name
-            && let Some(renamed) = self.names().remove_table(&old.db, &old.name)
-        {
-            self.names().add_table(renamed);
-        }
         self.names().changed();
         Err(CatalogError::TableChanged { db: name.db, table: name.table }.into())
     }
 
+    /// Replaces a definition in the catalog, and the name if it is another.
+    async fn replace_def(&self, old: &TableDef, new: TableDef) -> Result<Arc<TableDef>, SqlError> {
+        if new.name == old.name {
+            return Ok(self.catalog.replace_table_def(old, new).await?);
+        }
+        let _changing = self.changing().await;
+        self.is_free(&new.table_ref(), false)?;
+        let new = self.catalog.replace_table_def(old, new).await?;
+        self.names().rename_table(&old.table_ref(), &new.name);
+        Ok(new)
+    }
+
     /// Gives the table another definition.
-    pub(crate) async fn change_table(&self, table: Arc<Table>, new: TableDef) -> Result<(), SqlError> {
+    pub(crate) async fn change_table(
+        &self,
+        turn: &TableTurn,
+        table: Arc<Table>,
+        new: TableDef,
+    ) -> Result<(), SqlError> {
+        debug_assert!(turn.is_of(&new), "a table is changed by the holder of its turn");
         self.follow_catalog(&table).await?;
         let old = table.def();
         if new == *old {
@@ -371,7 +484,7 @@ impl Engine {
             // Rows in the log from an earlier partition of the same values do not belong to the new one.
             self.ingest.cut(&table, added).await?;
         }
-        let new = self.catalog.replace_table_def(&old, new).await?;
+        let new = self.replace_def(&old, new).await?;
         if let Err(error) = table.alter(Arc::clone(&new)).await {
             return Err(self.take_back(&old, &new, table_error(error)).await);
         }
@@ -380,10 +493,6 @@ impl Engine {
         {
             // The rows are already removed, and a partition of such rows is not added before a cut of it is in the log.
             tracing::warn!(table = %new.table_ref(), %error, "rows of dropped partitions stay in the write-ahead log for now");
-        }
-        if new.name != old.name {
-            self.names().remove_table(&old.db, &old.name);
-            self.names().add_table(table);
         }
         self.names().changed();
         Ok(())
@@ -401,15 +510,25 @@ impl Engine {
     }
 
     pub(crate) async fn collect_garbage(&self) -> Result<(), SqlError> {
-        let _turn = self.changing().await;
-        for garbage in self.catalog.list_garbage().await? {
-            if self.catalog.table_by_id(garbage.table_id).is_some() {
-                continue;
-            }
-            self.store.remove(&garbage.location).await.map_err(table_error)?;
-            self.catalog.clear_garbage(&[garbage.location]).await?;
+        let garbage = self.catalog.list_garbage().await?;
+        // One that waits delays no other.
+        let mut deleted =
+            futures::stream::iter(garbage).map(|it| self.delete(it)).buffer_unordered(DELETED_AT_ONCE);
+        let mut ended = Ok(());
+        while let Some(deleted) = deleted.next().await {
+            ended = ended.and(deleted);
         }
-        Ok(())
+        ended
+    }
+
+    /// Deletes the files of a table, unless it is present after all.
+    async fn delete(&self, garbage: Garbage) -> Result<(), SqlError> {
+        let _turn = self.turns.wait(garbage.table_id).await;
+        if self.catalog.table_by_id(garbage.table_id).is_some() {
+            return Ok(());
+        }
+        self.store.remove(&garbage.location).await.map_err(table_error)?;
+        Ok(self.catalog.clear_garbage(&[garbage.location]).await?)
     }
 
     pub(crate) async fn create_user(

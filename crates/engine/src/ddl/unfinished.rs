@@ -3,7 +3,7 @@
 //! Invariant: a table is visible under its name only with all its rows. Until then it has a role that names from outside never
 //! match; a failure in between, by an error or with the server, leaves a table of that role, which is dropped.
 
-use crate::ddl::tables::Changing;
+use crate::access::interrupt::Interrupt;
 use crate::engine::Engine;
 use std::sync::Arc;
 use tributary_sql::CreateTable;
@@ -27,14 +27,15 @@ impl Unfinished {
     ///
     /// # Errors
     /// The name has been taken meanwhile, or the database was dropped. The table is dropped then.
-    pub async fn finish(mut self, _turn: &Changing<'_>) -> Result<(), SqlError> {
-        self.engine.is_free(&self.name, false)?;
+    pub async fn finish(mut self, interrupt: Interrupt<'_>) -> Result<(), SqlError> {
         let table = Arc::clone(self.table());
+        let turn = interrupt.wait(self.engine.turn_of(&table.def())).await??;
+        self.engine.is_free(&self.name, false)?;
         let named =
             TableDef { name: self.name.table.clone(), role: TableRole::Own, ..(*table.def()).clone() };
         let engine = Arc::clone(&self.engine);
         // Unwatched: awaited below. In a task of its own, so that it can't be cancelled half way.
-        let change = tokio::spawn(async move { engine.change_table(table, named).await });
+        let change = tokio::spawn(async move { engine.change_table(&turn, table, named).await });
         let changed =
             change.await.map_err(|error| SqlError::detail(ErrorCode::Unknown, error.to_string()))?;
         if changed.is_ok() {
@@ -49,10 +50,10 @@ impl Drop for Unfinished {
         let Some(table) = self.table.take() else { return };
         let engine = Arc::clone(&self.engine);
         self.engine.ingest.watcher().spawn_once("dropping_unfinished_table", async move {
+            let _turn = engine.wait_for_turn(&table.def()).await;
             let def = table.def();
-            let turn = engine.changing().await;
             if def.role == TableRole::Unfinished
-                && let Err(error) = engine.drop_table(&turn, &def.table_ref(), true).await
+                && let Err(error) = engine.drop_open(Interrupt::NEVER, &def.table_ref(), &table).await
             {
                 tracing::warn!(table = def.location, %error, "a table that was not finished stays until the next start");
             }
@@ -64,25 +65,24 @@ impl Engine {
     /// Creates a table that will get this name.
     pub(crate) async fn create_unfinished(
         self: &Arc<Self>,
-        _turn: &Changing<'_>,
+        interrupt: Interrupt<'_>,
         create: &CreateTable,
         name: TableRef,
     ) -> Result<Unfinished, SqlError> {
         let def = self.new_def(create, &name).await?;
         let role = TableRole::Unfinished;
         let hidden = role.name(def.id).expect("a role that nobody names has a name");
-        let table = self.add_table(TableDef { name: hidden, role, ..def }).await?;
-        Ok(Unfinished { engine: Arc::clone(self), table: Some(table), name })
+        let table = self.add_table(interrupt, TableDef { name: hidden, role, ..def }, false).await?;
+        Ok(Unfinished { engine: Arc::clone(self), table, name })
     }
 
     /// Drops tables that an earlier process did not finish.
     pub(crate) async fn drop_unfinished_tables(self: &Arc<Self>) -> Result<(), SqlError> {
-        let turn = self.changing().await;
         for table in self.names().all_tables() {
             let def = table.def();
             if def.role == TableRole::Unfinished {
                 tracing::info!(table = def.location, "a table whose CREATE did not end is dropped");
-                self.drop_table(&turn, &def.table_ref(), true).await?;
+                self.drop_open(Interrupt::NEVER, &def.table_ref(), &table).await?;
             }
         }
         Ok(())

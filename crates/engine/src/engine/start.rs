@@ -10,7 +10,7 @@ use crate::access::{Access, Everything};
 use crate::background::record;
 use crate::ddl::change::records;
 use crate::ddl::change::schema::SchemaChanges;
-use crate::ddl::change::switches::Switches;
+use crate::ddl::change::turns::Turns;
 use crate::ddl::partitions::dynamic::DynamicTables;
 use crate::files::FileReading;
 use crate::jobs::broker_load::BrokerLoads;
@@ -75,12 +75,14 @@ impl Engine {
     /// # Errors
     /// See [`StartError`]; nothing was changed that the next start would not correct.
     pub async fn open(options: EngineOptions) -> Result<(Arc<Self>, RecoveryReport), StartError> {
-        Self::open_with(options, Arc::new(Everything)).await
+        let directory = options.tables.directory().to_owned();
+        Self::open_with(options, Arc::new(Everything), |options| TableStore::local(&directory, options)).await
     }
 
     pub(crate) async fn open_with(
         options: EngineOptions,
         access: Arc<dyn Access>,
+        store: impl FnOnce(StoreOptions) -> Result<TableStore, TableError>,
     ) -> Result<(Arc<Self>, RecoveryReport), StartError> {
         let started = Instant::now();
         let lock = lock_state(&options.state_dir)?;
@@ -89,7 +91,7 @@ impl Engine {
         let (node, catalog) = open_catalog(&options).await?;
         let keys_directory = Some(options.state_dir.join("keys"));
         let store_options = StoreOptions { node: node.id(), keys_directory, ..options.store.clone() };
-        let store = Arc::new(TableStore::local(options.tables.directory(), store_options)?);
+        let store = Arc::new(store(store_options)?);
         record::check(&catalog.jobs(&node.id()).await?)?;
         records::complete(&catalog, &store, &node.id()).await?;
         let tables = open_tables(&catalog, &store).await?;
@@ -157,7 +159,7 @@ impl Engine {
             access,
             metrics,
             changing: tokio::sync::Mutex::new(()),
-            switches: Switches::default(),
+            turns: Turns::default(),
             running: Running { background: Mutex::default(), node, wal_dirs, _lock: lock },
         });
         drop(engine.facts.engine.set(Arc::downgrade(&engine)));
@@ -238,7 +240,7 @@ impl Engine {
             // Cancelled, as requested. Until then it may flush and release the logs.
             drop(task.await);
         }
-        self.end_switches().await;
+        self.turns.end_switches().await;
         self.ingest.shutdown().await;
         if let Err(error) = wal_dirs.forget_empty(node, &self.ingest) {
             tracing::warn!(%error, "the list of write-ahead logs stays as it was");

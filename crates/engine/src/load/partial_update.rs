@@ -205,7 +205,7 @@ impl Engine {
         if table.with_def(is_ready) {
             return Ok(());
         }
-        let turn = self.changing_table(table.id()).await;
+        let turn = self.wait_for_turn(&table.def()).await;
         if table.with_def(is_ready) {
             return Ok(());
         }

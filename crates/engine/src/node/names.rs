@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tributary_table::Table;
 use tributary_types::system::is_system_database;
-use tributary_types::{DbId, ErrorCode, SqlError};
+use tributary_types::{DbId, ErrorCode, SqlError, TableId, TableRef};
 
 /// One database.
 struct Database {
@@ -55,9 +55,11 @@ impl Names {
         self.changed();
     }
 
-    pub fn remove_database(&self, name: &str) {
-        self.databases.write().remove(name);
+    /// Removes a database and returns its tables.
+    pub fn remove_database(&self, name: &str) -> Vec<Arc<Table>> {
+        let removed = self.databases.write().remove(name);
         self.changed();
+        removed.map(|database| database.tables.into_values().collect()).unwrap_or_default()
     }
 
     pub fn add_table(&self, table: Arc<Table>) {
@@ -72,6 +74,16 @@ impl Names {
         let removed = self.databases.write().get_mut(db).and_then(|database| database.tables.remove(name));
         self.changed();
         removed
+    }
+
+    /// Gives a table another name, before its definition has it.
+    pub fn rename_table(&self, old: &TableRef, new: &str) {
+        if let Some(database) = self.databases.write().get_mut(&old.db)
+            && let Some(table) = database.tables.remove(&old.table)
+        {
+            database.tables.insert(new.to_owned(), table);
+        }
+        self.changed();
     }
 
     /// The table of that name that statements can name.
@@ -97,6 +109,24 @@ impl Names {
     /// The table of that name whatever its role is. For names that the server generates, never for one from outside.
     pub fn find_of_any_role(&self, db: &str, name: &str) -> Option<Arc<Table>> {
         self.databases.read().get(db)?.tables.get(name).cloned()
+    }
+
+    /// Whether the table has that name.
+    pub fn has(&self, name: &TableRef, table: &Arc<Table>) -> bool {
+        let found = self.find_of_any_role(&name.db, &name.table);
+        found.is_some_and(|found| Arc::ptr_eq(&found, table))
+    }
+
+    /// The names of all tables, with their ids.
+    pub fn ids(&self) -> Vec<(TableRef, TableId)> {
+        let databases = self.databases.read();
+        let ids = databases.iter().flat_map(|(db, database)| {
+            let named = |(name, table): (&String, &Arc<Table>)| {
+                (TableRef { db: db.clone(), table: name.clone() }, table.id())
+            };
+            database.tables.iter().map(named)
+        });
+        ids.collect()
     }
 
     pub fn databases(&self) -> Vec<String> {

@@ -3,12 +3,12 @@
 //!
 //! Not its business: the partitions themselves, and the steps of a change ([`super::records`]).
 
-use crate::ddl::change::switches::{Switching, Waiting};
-use crate::ddl::tables::Changing;
+use crate::ddl::change::turns::TableTurn;
 use crate::engine::Engine;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tributary_ingest::Halt;
 use tributary_table::Table;
 use tributary_types::{ErrorCode, SqlError, TableDef};
@@ -26,86 +26,74 @@ pub(crate) enum Rest {
 }
 
 impl Engine {
-    /// Runs `switch` in a task of its own, so that it can't be cancelled half way, and then the rest. If it is in doubt for long,
-    /// it continues alone.
+    /// Runs `switch` and then the rest in a task of its own, which has the table's turn, so that it can't be cancelled half way. If
+    /// it is in doubt for long, it continues alone.
     ///
     /// # Errors
-    /// The switch's; it is in doubt.
+    /// The errors of the switch and of the rest; it is in doubt.
     pub(crate) async fn run_switch<R: Future<Output = Result<(), SqlError>> + Send + 'static>(
         self: &Arc<Self>,
-        turn: &Changing<'_>,
+        turn: &TableTurn,
         table: &Table,
         switch: impl FnOnce(Arc<Self>, Arc<Halt>) -> R,
         rest: Rest,
     ) -> Result<(), SqlError> {
+        debug_assert!(table.with_def(|def| turn.is_of(def)), "a switch has the turn of its table");
         let halt = Arc::new(Halt::default());
-        let registered = self.switches.begin(table.id(), Arc::clone(&halt));
-        let switching = Arc::clone(&registered.switching);
-        let (engine, work) = (Arc::clone(self), switch(Arc::clone(self), halt));
-        let name = table.def().table_ref();
-        // Unwatched: awaited below.
+        let running = turn.begin_switch(Arc::clone(&halt));
+        let (engine, work) = (Arc::clone(self), switch(Arc::clone(self), Arc::clone(&halt)));
+        let (its_turn, name) = (turn.clone(), table.def().table_ref());
+        let (answer, mut answered) = oneshot::channel();
+        // Unwatched: awaited below if it panics.
         let task = tokio::spawn(async move {
-            let switched = work.await;
-            if registered.switching.is_known() {
-                return switched.map(|()| rest);
-            }
-            match engine.end_alone(&registered.switching, switched, rest).await {
-                Ok(()) => tracing::info!(table = %name, "a change that was in doubt is made"),
-                Err(error) => {
+            let ended = match running.run(work).await {
+                Ok(()) => engine.end_with(&its_turn, &halt, rest).await,
+                failed => failed,
+            };
+            drop((running, its_turn));
+            match answer.send(ended) {
+                Ok(()) => {}
+                Err(Ok(())) => tracing::info!(table = %name, "a change that was in doubt is made"),
+                Err(Err(error)) => {
                     let error = error.detail_text();
                     tracing::warn!(table = %name, error, "a change that was in doubt has failed");
                 }
             }
-            Ok(Rest::Nothing)
         });
-        let rest = self.wait_for_switch(table, &switching, task).await?;
-        self.end_with(turn, rest).await
-    }
-
-    async fn wait_for_switch(
-        &self,
-        table: &Table,
-        switching: &Switching,
-        mut task: tokio::task::JoinHandle<Result<Rest, SqlError>>,
-    ) -> Result<Rest, SqlError> {
-        let _waiting = Waiting(switching);
-        tokio::select! {
+        let reason = tokio::select! {
             biased;
-            ended = &mut task => return ended.map_err(panicked)?,
-            reason = switching.in_doubt() => if switching.give_back() {
-                return Err(in_doubt(&table.def(), &reason));
-            }
-        }
-        task.await.map_err(panicked)?
+            ended = &mut answered => return match ended {
+                Ok(ended) => ended,
+                Err(_) => task.await.map_err(panicked),
+            },
+            reason = turn.in_doubt() => reason,
+        };
+        answered.close();
+        // It may have ended in this moment.
+        answered.try_recv().unwrap_or_else(|_| Err(in_doubt(&table.def(), &reason)))
     }
 
-    async fn end_alone(
-        self: &Arc<Self>,
-        switching: &Switching,
-        switched: Result<(), SqlError>,
-        rest: Rest,
-    ) -> Result<(), SqlError> {
-        switched?;
-        match self.changing_unless(&switching.halt).await {
-            Some(turn) => self.end_with(&turn, rest).await,
-            None => Ok(()),
-        }
-    }
-
-    async fn end_with(self: &Arc<Self>, turn: &Changing<'_>, rest: Rest) -> Result<(), SqlError> {
-        match rest {
-            Rest::Nothing => Ok(()),
+    /// Does the rest, unless the table is dropped by force or the server stops.
+    async fn end_with(self: &Arc<Self>, turn: &TableTurn, halt: &Halt, rest: Rest) -> Result<(), SqlError> {
+        let ended = match rest {
+            Rest::Nothing => return Ok(()),
             Rest::DropBeside(def) => {
-                self.drop_beside_without_partitions(turn, &def).await;
-                Ok(())
+                if !halt.is_at_once() {
+                    self.drop_beside_without_partitions(&def).await;
+                }
+                return Ok(());
             }
-            Rest::Change(table, new) => self.change_table(table, *new).await.map_err(|error| {
-                let reason = error.detail_text();
-                let text =
-                    format!("the partitions are dropped, and the rest of the statement has failed: {reason}");
-                SqlError::detail(ErrorCode::Unknown, text)
-            }),
-        }
+            Rest::Change(..) if halt.is_at_once() => {
+                Err(SqlError::detail(ErrorCode::Unknown, "the server stops, or the table is dropped"))
+            }
+            Rest::Change(table, new) => self.change_table(turn, table, *new).await,
+        };
+        ended.map_err(|error| {
+            let reason = error.detail_text();
+            let text =
+                format!("the partitions are dropped, and the rest of the statement has failed: {reason}");
+            SqlError::detail(ErrorCode::Unknown, text)
+        })
     }
 }
 

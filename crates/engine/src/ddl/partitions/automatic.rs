@@ -29,10 +29,10 @@ impl Engine {
         if with_partitions(&table.def(), schema, &batches)?.is_none() {
             return Ok(());
         }
-        let _turn = self.changing_table(table.id()).await;
+        let turn = self.wait_for_turn(&table.def()).await;
         // Another load may have made them.
         let Some(new) = with_partitions(&table.def(), schema, &batches)? else { return Ok(()) };
-        let changed = self.change_table(Arc::clone(table), new).await;
+        let changed = self.change_table(&turn, Arc::clone(table), new).await;
         changed.map_err(|error| SinkError::Partitions(error.detail_text().to_owned()))
     }
 }

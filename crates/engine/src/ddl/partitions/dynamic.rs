@@ -4,10 +4,12 @@
 //! Not this module's business: which partitions a table has at a moment ([`tributary_sql::scheduled`]).
 
 use crate::access::{Object, Privilege};
-use crate::ddl::tables::Changing;
+use crate::ddl::change::switching::WAIT_MAX;
+use crate::ddl::change::turns::TableTurn;
 use crate::engine::Engine;
 use crate::node::clock::date_time;
 use crate::variables::time_zone::{self, Zone};
+use futures::{StreamExt, stream};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,6 +18,8 @@ use tributary_sql::{dynamic_facts, dynamic_time_zone, scheduled};
 use tributary_table::Table;
 use tributary_types::{ErrorCode, Partitioning, Partitions, Principal, SqlError, TableDef, TableId};
 
+/// Tables whose partitions are updated at a time.
+const SCHEDULED_AT_ONCE: usize = 8;
 /// Doris's placeholder for an empty value.
 const NOTHING: &str = "N/A";
 const COLUMNS: [&str; 16] = [
@@ -84,14 +88,14 @@ impl Engine {
     /// Gives a table the partitions of `new`. Old ones that loads wait for stay until the next time; those ahead are made in any case.
     async fn give_partitions(
         self: &Arc<Self>,
-        turn: &Changing<'_>,
+        turn: &TableTurn,
         table: &Arc<Table>,
         new: TableDef,
     ) -> Result<(), SqlError> {
         let dropped = self.change_and_keep(turn, Arc::clone(table), new.clone()).await;
         let def = table.def();
         if dropped.is_err()
-            && self.refuse_while_switching(&def).is_ok()
+            && !turn.is_switching()
             && let (Some(before), Some(after)) =
                 (def.partitioning.partitions(), new.partitioning.partitions())
         {
@@ -99,7 +103,7 @@ impl Engine {
             both.list.extend(after.without(before).list);
             both.next_id = after.next_id;
             let partitioning = Partitioning::By(Arc::new(both));
-            self.change_table(Arc::clone(table), TableDef { partitioning, ..new }).await?;
+            self.change_table(turn, Arc::clone(table), TableDef { partitioning, ..new }).await?;
         }
         dropped
     }
@@ -109,29 +113,44 @@ impl Engine {
         let tables = self.names().all_tables();
         let ids: Vec<TableId> = tables.iter().map(|table| table.id()).collect();
         self.dynamic_tables.0.lock().retain(|id, _| ids.contains(id));
-        for table in tables {
-            if table.with_def(|def| dynamic_time_zone(def).is_none()) {
-                continue;
+        let dynamic =
+            tables.into_iter().filter(|table| table.with_def(|def| dynamic_time_zone(def).is_some()));
+        let schedule = |table| {
+            let engine = Arc::clone(self);
+            async move { engine.schedule_table(&table, now_ms).await }
+        };
+        // A table that waits delays no other.
+        stream::iter(dynamic).map(schedule).buffer_unordered(SCHEDULED_AT_ONCE).collect::<()>().await;
+    }
+
+    async fn schedule_table(self: &Arc<Self>, table: &Arc<Table>, now_ms: i64) {
+        if self.refuse_while_changing(&table.def()).is_err() {
+            // When its job is done.
+            return;
+        }
+        let turn = match tokio::time::timeout(WAIT_MAX, self.turn_of(&table.def())).await {
+            Ok(Ok(turn)) => turn,
+            // Next time.
+            Ok(Err(_)) => return,
+            Err(_) => {
+                let table = table.def().table_ref();
+                tracing::warn!(%table, "dynamic partitions wait for the next time: another change of the table goes on");
+                return;
             }
-            let turn = self.changing().await;
-            let def = table.def();
-            // It may have been dropped, or have got another name.
-            if !self.table_called(&def.db, &def.name).is_ok_and(|named| Arc::ptr_eq(&named, &table)) {
-                continue;
-            }
-            if self.refuse_while_changing(&def).is_err() {
-                // When its job is done.
-                continue;
-            }
-            let changed = match self.with_dynamic_partitions((*def).clone(), now_ms) {
-                Ok(new) => self.give_partitions(&turn, &table, new).await,
-                Err(error) => Err(error),
-            };
-            if let Err(error) = changed {
-                tracing::warn!(table = %def.table_ref(), error = error.detail_text(), "dynamic partitions are not as they should be");
-                let mut tables = self.dynamic_tables.0.lock();
-                tables.entry(def.id).or_default().change_error = Some(error.detail_text().to_owned());
-            }
+        };
+        let def = table.def();
+        // It may have been dropped, or a job may have begun.
+        if !self.names().has(&def.table_ref(), table) || self.refuse_while_changing(&def).is_err() {
+            return;
+        }
+        let changed = match self.with_dynamic_partitions((*def).clone(), now_ms) {
+            Ok(new) => self.give_partitions(&turn, table, new).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = changed {
+            tracing::warn!(table = %def.table_ref(), error = error.detail_text(), "dynamic partitions are not as they should be");
+            let mut tables = self.dynamic_tables.0.lock();
+            tables.entry(def.id).or_default().change_error = Some(error.detail_text().to_owned());
         }
     }
 
@@ -186,6 +205,7 @@ fn row(def: &TableDef, looked: Looked) -> Option<Vec<Cell>> {
 
 #[cfg(test)]
 mod tests {
+    use crate::access::interrupt::Interrupt;
     use crate::testing::TestEngine;
 
     const DAY_MS: i64 = 86_400_000;
@@ -201,10 +221,9 @@ mod tests {
             panic!()
         };
         {
-            let turn = engine.changing().await;
-            engine.create_database(&turn, "d", true).await.unwrap();
+            engine.create_database(Interrupt::NEVER, "d", true).await.unwrap();
             let name = create.table.resolve(None).unwrap();
-            engine.create_table(&turn, &create, &name).await.unwrap();
+            engine.create_table(Interrupt::NEVER, &create, &name).await.unwrap();
         }
         let table = engine.table_called("d", "days").unwrap();
         let names = || -> Vec<String> {

@@ -5,9 +5,10 @@
 //!
 //! Not its business: how loads are held meanwhile ([`tributary_ingest::Recycling`]), and for how long partitions are kept.
 
+use crate::access::interrupt::Interrupt;
 use crate::ddl::bin::{refused, shown_id, still_loading};
 use crate::ddl::change::switching::{Rest, loads_go_on};
-use crate::ddl::tables::Changing;
+use crate::ddl::change::turns::TableTurn;
 use crate::engine::Engine;
 use std::sync::Arc;
 use tributary_catalog::RecycledPartition;
@@ -33,7 +34,7 @@ impl Engine {
     /// Loads do not end, in Doris's words; nothing has changed.
     pub(crate) async fn recycle_partitions(
         self: &Arc<Self>,
-        turn: &Changing<'_>,
+        turn: &TableTurn,
         table: &Arc<Table>,
         dropped: Partitions,
         rest: Rest,
@@ -94,13 +95,12 @@ impl Engine {
     /// Doris's errors, and columns that no longer match its rows.
     pub(crate) async fn recover_partition(
         self: &Arc<Self>,
-        turn: &Changing<'_>,
+        interrupt: Interrupt<'_>,
         name: &TableRef,
         recovered: &Recovered<String>,
     ) -> Result<(), SqlError> {
-        let table = self.table_called(&name.db, &name.table)?;
+        let (table, turn) = self.table_to_alter(interrupt, name).await?;
         let def = table.def();
-        self.refuse_while_changing(&def)?;
         let bin = self.catalog.recycle_bin();
         let kept = {
             let is_meant = |partition: &&Arc<RecycledPartition>| {
@@ -115,7 +115,7 @@ impl Engine {
         let work = |engine: Arc<Self>, halt: Arc<Halt>| async move {
             engine.bring_back(&switched, &kept, &halt).await
         };
-        self.run_switch(turn, &table, work, Rest::Nothing).await
+        self.run_switch(&turn, &table, work, Rest::Nothing).await
     }
 
     /// The table's partitions including the recovered one, if it may return.

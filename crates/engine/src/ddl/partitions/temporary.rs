@@ -9,8 +9,9 @@
 //!
 //! Not its business: which partitions may replace which, and how loads are held meanwhile.
 
+use crate::access::interrupt::Interrupt;
 use crate::ddl::change::switching::{Rest, loads_go_on};
-use crate::ddl::tables::Changing;
+use crate::ddl::change::turns::TableTurn;
 use crate::engine::Engine;
 use std::sync::Arc;
 use tributary_ddl::{Beside, Change, Effect, NewPartitions, Replaced};
@@ -96,7 +97,7 @@ impl Engine {
     /// Runs a clause that is about temporary partitions; `false`: it is not.
     pub(crate) async fn alter_temporary(
         self: &Arc<Self>,
-        turn: &Changing<'_>,
+        turn: &TableTurn,
         table: &Arc<Table>,
         op: &AlterOp,
     ) -> Result<bool, SqlError> {
@@ -115,7 +116,7 @@ impl Engine {
 
     async fn add_temporary(
         self: &Arc<Self>,
-        turn: &Changing<'_>,
+        turn: &TableTurn,
         table: &Table,
         item: &PartitionItem,
         if_not_exists: bool,
@@ -123,25 +124,25 @@ impl Engine {
         let def = table.def();
         // One that could not be dropped when its last partition left may have columns of then.
         if self.beside(&def).is_some_and(|beside| !has_partitions(&beside.def())) {
-            self.drop_beside(turn, &def).await?;
+            self.drop_beside(&def).await?;
         }
         if let Some(beside) = self.beside(&def) {
             let new = tributary_sql::add_temporary(&def, &beside.def(), item, if_not_exists)?;
-            return self.change_table(beside, new).await;
+            return self.change_table(turn, beside, new).await;
         }
         let id = self.catalog.next_table_id().await?;
         let beside = tributary_sql::beside(&def, id, name_beside(def.id))?;
         let beside = TableDef { role: TableRole::Beside(def.id), ..beside };
         let new = tributary_sql::add_temporary(&def, &beside, item, if_not_exists)?;
         if has_partitions(&new) {
-            self.add_table(new).await?;
+            self.add_table(Interrupt::NEVER, new, false).await?;
         }
         Ok(())
     }
 
     async fn drop_temporary(
         self: &Arc<Self>,
-        turn: &Changing<'_>,
+        turn: &TableTurn,
         table: &Table,
         name: &str,
         if_exists: bool,
@@ -153,26 +154,21 @@ impl Engine {
         let new = tributary_sql::without_partition(&of, name, if_exists)?;
         let Some(beside) = beside else { return Ok(()) };
         match has_partitions(&new) {
-            true => self.change_table(beside, new).await,
-            false => self.drop_beside(turn, &def).await,
+            true => self.change_table(turn, beside, new).await,
+            false => self.drop_beside(&def).await,
         }
     }
 
-    /// Drops all temporary partitions of a table.
-    pub(crate) async fn drop_beside(
-        self: &Arc<Self>,
-        turn: &Changing<'_>,
-        def: &TableDef,
-    ) -> Result<(), SqlError> {
-        match self.beside(def) {
-            Some(beside) => self.drop_table(turn, &beside.def().table_ref(), true).await,
-            None => Ok(()),
+    /// Drops all temporary partitions of a table. The caller has its turn.
+    pub(crate) async fn drop_beside(self: &Arc<Self>, def: &TableDef) -> Result<(), SqlError> {
+        if let Some(beside) = self.beside(def) {
+            self.drop_open(Interrupt::NEVER, &beside.def().table_ref(), &beside).await?;
         }
+        Ok(())
     }
 
     /// Drops leftovers of temporary partitions after a crash: of dropped tables, and tables that have no more of them.
     pub(crate) async fn drop_left_beside(self: &Arc<Self>) -> Result<(), SqlError> {
-        let turn = self.changing().await;
         let tables = self.names().all_tables();
         let in_use: Vec<String> = tables.iter().map(|table| name_beside(table.id())).collect();
         for table in &tables {
@@ -180,7 +176,7 @@ impl Engine {
             if matches!(def.role, TableRole::Beside(_))
                 && (!in_use.contains(&def.name) || !has_partitions(&def))
             {
-                self.drop_table(&turn, &def.table_ref(), true).await?;
+                self.drop_open(Interrupt::NEVER, &def.table_ref(), table).await?;
             }
         }
         Ok(())
@@ -188,7 +184,7 @@ impl Engine {
 
     async fn replace_partitions(
         self: &Arc<Self>,
-        turn: &Changing<'_>,
+        turn: &TableTurn,
         table: &Arc<Table>,
         replace: &ReplacePartitions,
     ) -> Result<(), SqlError> {
@@ -197,7 +193,7 @@ impl Engine {
         let of_beside = found.as_ref().map(|beside| beside.def());
         let replacement = tributary_sql::replacement(&def, of_beside.as_deref(), replace)?;
         let Some(beside) = found else { return Err(refused("the table has no temporary partitions")) };
-        self.same_columns(table, &beside).await?;
+        self.same_columns(turn, table, &beside).await?;
         let id = self.schema_changes.next_id().await?;
         let moved = replacement.moved.iter().map(|(id, _)| *id).collect();
         let effect = Effect::Partitions(NewPartitions {
@@ -224,32 +220,33 @@ impl Engine {
 
     /// Drops the table of temporary partitions if it has none. If that fails, it stays until the next start, or until a temporary
     /// partition is added: the operation that emptied it has succeeded, and no error may say otherwise.
-    pub(crate) async fn drop_beside_without_partitions(
-        self: &Arc<Self>,
-        turn: &Changing<'_>,
-        def: &TableDef,
-    ) {
+    pub(crate) async fn drop_beside_without_partitions(self: &Arc<Self>, def: &TableDef) {
         if self.beside(def).is_none_or(|beside| has_partitions(&beside.def())) {
             return;
         }
-        if let Err(error) = self.drop_beside(turn, def).await {
+        if let Err(error) = self.drop_beside(def).await {
             let (table, error) = (def.table_ref(), error.detail_text());
             tracing::warn!(%table, error, "the table of temporary partitions, which has none, stays");
         }
     }
 
     /// Gives both the columns of the one that got another for partial updates.
-    async fn same_columns(&self, table: &Arc<Table>, beside: &Arc<Table>) -> Result<(), SqlError> {
+    async fn same_columns(
+        &self,
+        turn: &TableTurn,
+        table: &Arc<Table>,
+        beside: &Arc<Table>,
+    ) -> Result<(), SqlError> {
         let (of_table, of_beside) = (table.def(), beside.def());
         let with =
             |def: &TableDef, like: &TableDef| TableDef { schema: Arc::clone(&like.schema), ..def.clone() };
         match of_table.schema.version.cmp(&of_beside.schema.version) {
             std::cmp::Ordering::Equal => Ok(()),
             std::cmp::Ordering::Less => {
-                self.change_table(Arc::clone(table), with(&of_table, &of_beside)).await
+                self.change_table(turn, Arc::clone(table), with(&of_table, &of_beside)).await
             }
             std::cmp::Ordering::Greater => {
-                self.change_table(Arc::clone(beside), with(&of_beside, &of_table)).await
+                self.change_table(turn, Arc::clone(beside), with(&of_beside, &of_table)).await
             }
         }
     }

@@ -16,13 +16,14 @@ impl EngineSession {
         self.refuse_in_transaction()?;
         let engine = &self.engine;
         let process = Arc::clone(&self.process);
-        let turn = || Interrupt::by_kill(&process.stop).wait(engine.changing());
+        // Waiting for a turn may be interrupted; the change itself may not.
+        let killed = Interrupt::by_kill(&process.stop);
         match statement {
             Statement::CreateDatabase { name, if_not_exists } => {
-                engine.create_database(&turn().await?, &name, if_not_exists).await?;
+                engine.create_database(killed, &name, if_not_exists).await?;
             }
             Statement::DropDatabase { name, if_exists, force } => {
-                engine.drop_database(&turn().await?, &name, if_exists, force).await?;
+                engine.drop_database(killed, &name, if_exists, force).await?;
                 if self.database.as_deref() == Some(name.as_str()) {
                     self.database = None;
                 }
@@ -30,17 +31,17 @@ impl EngineSession {
             Statement::CreateTable(mut create) => {
                 self.limit_partitions(&mut create);
                 let name = create.table.resolve(self.database.as_deref())?;
-                engine.create_table(&turn().await?, &create, &name).await?;
+                engine.create_table(killed, &create, &name).await?;
             }
             Statement::CreateTableLike { table, if_not_exists, source, rollups } => {
                 self.create_like(&table, &source, if_not_exists, rollups.as_deref()).await?;
             }
             Statement::DropTable { table, if_exists, force } => {
                 let name = table.resolve(self.database.as_deref())?;
-                engine.drop_table_called(&turn().await?, &name, if_exists, force).await?;
+                engine.drop_table_called(killed, &name, if_exists, force).await?;
             }
             Statement::Recover(recover) => self.run_recover(recover).await?,
-            Statement::DropRecycled(id) => engine.erase_recycled(&turn().await?, id).await?,
+            Statement::DropRecycled(id) => engine.erase_recycled(killed, id).await?,
             Statement::TruncateTable { table, partitions, .. } => {
                 let table = self.named(Privilege::Load, &table)?;
                 let cut = match &partitions {
@@ -57,15 +58,15 @@ impl EngineSession {
                     }
                     None => {
                         self.interrupt().wait(engine.ingest.truncate(&table)).await??;
-                        let turn = engine.changing_table(table.id());
-                        let turn = Interrupt::by_kill(&process.stop).wait(turn).await?;
-                        engine.drop_beside(&turn, &table.def()).await?;
+                        let def = table.def();
+                        let _turn = killed.wait(engine.wait_for_turn(&def)).await?;
+                        engine.drop_beside(&def).await?;
                     }
                 }
             }
             Statement::AlterTable { table, ops } => {
                 let name = table.resolve(self.database.as_deref())?;
-                engine.alter_table(&turn().await?, &name, &ops).await?;
+                engine.alter_table(killed, &name, &ops).await?;
             }
             Statement::CancelAlter { table, is_rollup } => {
                 let name = table.resolve(self.database.as_deref())?;
@@ -103,23 +104,23 @@ impl EngineSession {
     /// The right to change the object was checked; the right to create it is checked, too.
     async fn run_recover(&mut self, recover: Recover) -> Result<(), SqlError> {
         let (engine, process) = (Arc::clone(&self.engine), Arc::clone(&self.process));
-        let turn = || Interrupt::by_kill(&process.stop).wait(engine.changing());
+        let killed = Interrupt::by_kill(&process.stop);
         let db = self.database.as_deref();
         match recover {
             Recover::Database(recovered) => {
                 engine.check(&self.principal, Privilege::Create, Object::Database(&recovered.name))?;
-                engine.recover_database(&turn().await?, &recovered).await
+                engine.recover_database(killed, &recovered).await
             }
             Recover::Table(Recovered { name, id, new_name }) => {
                 let name = name.resolve(db)?;
                 self.check_create(&name)?;
                 let recovered = Recovered { name, id, new_name };
-                engine.recover_table(&turn().await?, &recovered).await
+                engine.recover_table(killed, &recovered).await
             }
             Recover::Partition { partition, table } => {
                 let name = table.resolve(db)?;
                 self.check_create(&name)?;
-                engine.recover_partition(&turn().await?, &name, &partition).await
+                engine.recover_partition(killed, &name, &partition).await
             }
         }
     }

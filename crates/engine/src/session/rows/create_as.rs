@@ -38,8 +38,8 @@ impl EngineSession {
             ));
         }
         let process = Arc::clone(&self.process);
-        let turn = || Interrupt::by_kill(&process.stop).wait(engine.changing());
-        let unfinished = engine.create_unfinished(&turn().await?, &with_columns, name).await?;
+        let killed = Interrupt::by_kill(&process.stop);
+        let unfinished = engine.create_unfinished(killed, &with_columns, name).await?;
         let table = Arc::clone(unfinished.table());
         let target = Target::new(&table.def(), None)?;
         // No group: others that are in one are not to wait for these rows.
@@ -51,7 +51,7 @@ impl EngineSession {
         };
         let load = QueryLoad { table, target, label: None, known_keys: None };
         let loaded = self.load_query(&create.query, params, load, traits).await?;
-        unfinished.finish(&turn().await?).await?;
+        unfinished.finish(killed).await?;
         Ok(self.answer_loaded(loaded, false))
     }
 
@@ -65,8 +65,8 @@ impl EngineSession {
     ) -> Result<(), SqlError> {
         let name = table.resolve(self.database.as_deref())?;
         let source = self.table(Privilege::Select, source.db.as_deref(), &source.table)?.def();
-        let turn = Interrupt::by_kill(&self.process.stop).wait(self.engine.changing()).await?;
-        self.engine.create_table_like(&turn, &source, &name, if_not_exists, rollups).await
+        let killed = Interrupt::by_kill(&self.process.stop);
+        self.engine.create_table_like(killed, &source, &name, if_not_exists, rollups).await
     }
 
     /// # Errors

@@ -95,27 +95,18 @@ impl Engine {
     ) -> Result<Switched, TableError> {
         self.ingest.convert(table, change, halt).await?;
         let stopped = || TableError::Stopped { table: table.def().name.clone() };
+        let def = table.def();
         let turn = tokio::select! {
             biased;
-            turn = self.changing() => turn,
+            turn = self.wait_for_turn(&def) => turn,
             () = is_asked(halt) => return Err(stopped()),
         };
-        let registered = self.switches.begin(table.id(), Arc::clone(halt));
+        let running = turn.begin_switch(Arc::clone(halt));
         let effect = Effect::Columns(Arc::new(change.result(&table.def())));
         let job = Change { id: SourceId(change.id()), table: table.id(), effect };
         let subject = Columns { ingest: &self.ingest, table, change: tokio::sync::Mutex::new(change) };
         let records = self.records(jobs);
-        let switch = tributary_ddl::run(&records, &subject, job, halt, &|| false);
-        tokio::pin!(switch);
-        let switched = tokio::select! {
-            biased;
-            ended = &mut switch => ended,
-            // Other tables can be changed meanwhile.
-            _ = registered.switching.in_doubt() => {
-                drop(turn);
-                switch.await
-            }
-        };
+        let switched = running.run(tributary_ddl::run(&records, &subject, job, halt, &|| false)).await;
         self.definitions_changed();
         switched.map_err(|error| match error {
             Failed::Table(error) => error,

@@ -1,6 +1,7 @@
 //! Every property of a job, and of its source, one by one: it works, has no effect by its nature, or is refused by name.
 
 use super::List;
+use crate::access::interrupt::Interrupt;
 use crate::engine::Engine;
 use crate::testing::{TestEngine, wait_until};
 use arrow::util::display::array_value_to_string;
@@ -170,13 +171,12 @@ async fn every_property_of_a_job_works_or_is_refused_by_name() {
     test.engine.jobs.connect_by(Arc::new(Topics(lists)));
     for (number, case) in CASES.iter().enumerate() {
         {
-            let turn = test.engine.changing().await;
             let sql = format!(
                 "CREATE TABLE t{number} (id INT NOT NULL, text STRING) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1"
             );
             let Ok(Statement::CreateTable(create)) = tributary_sql::parse(&sql) else { panic!("{sql}") };
             let name = TableRef { db: "d".to_owned(), table: format!("t{number}") };
-            test.engine.create_table(&turn, &create, &name).await.expect("a new table");
+            test.engine.create_table(Interrupt::NEVER, &create, &name).await.expect("a new table");
         }
         match (create(&test.engine, number, case).await, &case.5) {
             (Ok(()), Rows(..)) => {}

@@ -1,6 +1,7 @@
 //! Jobs whose messages name their tables.
 
 use super::List;
+use crate::access::interrupt::Interrupt;
 use crate::access::{Access, Object, Privilege};
 use crate::engine::Engine;
 use crate::jobs::routine_load::job::Job;
@@ -20,20 +21,18 @@ fn named(name: &str) -> Name {
 }
 
 async fn table(engine: &Arc<Engine>, name: &str, columns: &str) {
-    let turn = engine.changing().await;
-    engine.create_database(&turn, "d", true).await.expect("it is there then");
+    engine.create_database(Interrupt::NEVER, "d", true).await.expect("it is there then");
     let sql = format!("CREATE TABLE {name} ({columns}) DISTRIBUTED BY HASH(id) BUCKETS 1");
     let Ok(Statement::CreateTable(create)) = tributary_sql::parse(&sql) else { panic!("{sql}") };
     let name = TableRef { db: "d".to_owned(), table: name.to_owned() };
-    engine.create_table(&turn, &create, &name).await.expect("a new table");
+    engine.create_table(Interrupt::NEVER, &create, &name).await.expect("a new table");
 }
 
 const PLAIN: &str = "id INT NOT NULL, text STRING";
 
 async fn drop_table(engine: &Arc<Engine>, name: &str) {
-    let turn = engine.changing().await;
     let name = TableRef { db: "d".to_owned(), table: name.to_owned() };
-    engine.drop_table(&turn, &name, true).await.expect("it was there");
+    engine.drop_table_called(Interrupt::NEVER, &name, true, true).await.expect("it was there");
 }
 
 fn rows(engine: &Engine, name: &str) -> u64 {

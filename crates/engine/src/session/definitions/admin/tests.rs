@@ -77,19 +77,28 @@ async fn show_warnings_lists_the_rows_that_the_last_insert_filtered() {
     .await;
 }
 
-/// Every statement that changes the catalog waits for its turn: one at a time.
+/// A statement waits for the turn of its table, and for the turn to change the catalog.
 #[tokio::test(flavor = "multi_thread")]
 async fn kill_query_ends_a_statement_that_waits_for_its_turn_to_change_the_catalog() {
     let test = TestEngine::open(|_| ()).await;
     let (address, _guard) = serve(&test).await;
-    for statement in [
-        "CREATE DATABASE late",
-        "DROP DATABASE d",
-        "CREATE TABLE late (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
-        "DROP TABLE t",
-        "ALTER TABLE t ADD COLUMN late INT",
+    let table = test.engine.table_called("d", "t").expect("it was created");
+    for (statement, waits_for_its_table) in [
+        ("CREATE DATABASE late", false),
+        ("CREATE VIEW late AS SELECT id FROM t", false),
+        ("CREATE TABLE late (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1", false),
+        ("DROP TABLE t", false),
+        ("DROP TABLE t FORCE", false),
+        ("DROP DATABASE d", false),
+        ("DROP DATABASE d", true),
+        ("DROP TABLE t", true),
+        ("ALTER TABLE t ADD COLUMN late INT", true),
     ] {
-        let turn = test.engine.changing().await;
+        let (mut changing, mut turn) = (None, None);
+        match waits_for_its_table {
+            true => turn = Some(test.engine.wait_for_turn(&table.def()).await),
+            false => changing = Some(test.engine.changing().await),
+        }
         let connect = move || Client::connect(address, Some("d"), Some(PATIENCE)).expect("it listens");
         let check = move || {
             let (mut client, mut other) = (connect(), connect());
@@ -107,7 +116,7 @@ async fn kill_query_ends_a_statement_that_waits_for_its_turn_to_change_the_catal
             assert_eq!(lines(&shown(&mut client, "SELECT 1")), ["1"], "the connection stays");
         };
         tokio::task::spawn_blocking(check).await.expect("no panic");
-        drop(turn);
+        drop((changing, turn));
     }
     let check = move || {
         let mut client = Client::connect(address, Some("d"), Some(PATIENCE)).expect("it listens");

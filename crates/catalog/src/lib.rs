@@ -39,4 +39,4 @@ pub use node::{NodeEntry, OldNode};
 pub use recycled::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
 pub use store::Garbage;
 pub use transactions::TxnRecord;
-pub use users::User;
+pub use users::{User, is_operator};

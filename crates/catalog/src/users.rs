@@ -6,6 +6,12 @@ use tributary_types::pattern::like;
 
 /// The users that exist from the first start on.
 pub(crate) const FIRST_USERS: [&str; 2] = ["root", "admin"];
+/// Whether the user may have to end sessions of others. There are no privileges yet, so the first users are the ones.
+#[must_use]
+pub fn is_operator(user: &str) -> bool {
+    FIRST_USERS.contains(&user)
+}
+
 /// The user that cannot be dropped.
 pub(crate) const PROTECTED_USER: &str = "root";
 

@@ -8,6 +8,7 @@ mod watch;
 
 use crate::auth::NONCE_BYTES;
 use crate::error::ProtocolError;
+use crate::places::SessionPlace;
 use crate::result::AnswerForm;
 use crate::session::Session;
 use crate::shared::Shared;
@@ -57,6 +58,7 @@ pub(crate) struct Connection {
     /// The memory that the current command takes, if it is large.
     memory: Option<OwnedSemaphorePermit>,
     kill: CancellationToken,
+    _place: SessionPlace,
 }
 
 /// The state of the connection after a command.

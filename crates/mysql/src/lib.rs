@@ -19,6 +19,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod params;
+mod places;
 mod result;
 mod server;
 mod session;

@@ -68,8 +68,8 @@ fn admit(connections: &mut JoinSet<()>, shared: &Arc<Shared>, stream: TcpStream,
     if let Err(error) = stream.set_nodelay(true) {
         debug!(%peer, %error, "cannot set TCP_NODELAY");
     }
-    let max_connections = shared.options.max_connections;
-    if connections.len() >= max_connections {
+    if shared.places.are_all_taken() {
+        let max_connections = shared.options.max_connections;
         warn!(%peer, max_connections, "too many MySQL connections: one is refused");
         connection::refuse(stream);
         return;

@@ -178,6 +178,11 @@ pub trait ServerHooks: Send + Sync + 'static {
     /// Looks up a user's password; `None` if the user does not exist or may not connect from `host` (the client's IP address).
     fn lookup_password(&self, user: &str, host: &str) -> Option<PasswordHash>;
 
+    /// Whether the user may connect when all places are taken, to end sessions of others.
+    fn is_operator(&self, _user: &str) -> bool {
+        false
+    }
+
     /// Opens a session for a client that has proved its password.
     ///
     /// # Errors

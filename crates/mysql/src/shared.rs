@@ -2,6 +2,7 @@
 //!
 //! Not its business: accepting and serving connections.
 
+use crate::places::Places;
 use crate::session::ServerHooks;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +12,10 @@ use tokio_util::sync::CancellationToken;
 /// Limits of the MySQL front end.
 #[derive(Clone, Copy, Debug)]
 pub struct ServeOptions {
-    /// Further clients get error 1040.
+    /// Sessions at a time; further clients get error 1040, but for one operator.
     pub max_connections: usize,
+    /// Clients that log in at a time; a further one ends another's attempt.
+    pub max_logins: usize,
     /// The longest packet that a client may send, in bytes (1 KiB to 1 GiB); a longer one gets error
     /// 1153 and ends the connection.
     pub max_allowed_packet: usize,
@@ -37,6 +40,7 @@ impl Default for ServeOptions {
     fn default() -> Self {
         Self {
             max_connections: 1024,
+            max_logins: 256,
             max_allowed_packet: 64 << 20,
             max_prepared_statements: 16_382,
             handshake_timeout: Duration::from_secs(10),
@@ -54,6 +58,7 @@ pub(crate) struct Shared {
     pub(crate) hooks: Arc<dyn ServerHooks>,
     pub(crate) options: ServeOptions,
     pub(crate) shutdown: CancellationToken,
+    pub(crate) places: Arc<Places>,
     packet_memory: Arc<Semaphore>,
 }
 
@@ -67,7 +72,8 @@ impl Shared {
         shutdown: CancellationToken,
     ) -> Self {
         let units = (options.packet_memory_bytes / PACKET_MEMORY_UNIT).clamp(1, Semaphore::MAX_PERMITS);
-        Self { hooks, options, shutdown, packet_memory: Arc::new(Semaphore::new(units)) }
+        let places = Places::new(options.max_connections, options.max_logins);
+        Self { hooks, options, shutdown, places, packet_memory: Arc::new(Semaphore::new(units)) }
     }
 
     /// Waits until a command of that length may be read. A command takes all that it may need at once,

@@ -459,13 +459,35 @@ async fn a_user_is_changed_with_the_new_users_password_only() {
 }
 
 #[tokio::test]
-async fn one_client_too_many_is_refused_with_the_reason() {
+async fn one_client_too_many_is_refused_with_the_reason_and_an_operator_gets_in() {
     let server = start_with(ServeOptions { max_connections: 1, ..ServeOptions::default() }).await;
     let _first = server.connect().await;
-    let mut second = Client::raw(server.address).await;
-    let (sequence, error) = second.read().await.unwrap();
-    assert_eq!((sequence, err_code(&error)), (0, 1040));
+    let alice = Login { user: "alice", password: "secret", ..Login::default() };
+    let refused = Client::connect(server.address, alice).await.map(drop).unwrap_err();
+    assert_eq!(err_code(&refused), 1040);
+    assert!(refused.ends_with(b"Too many connections"));
+    // `root` is one.
+    let _operator = server.connect().await;
+    let mut third = Client::raw(server.address).await;
+    let (sequence, error) = third.read().await.unwrap();
+    assert_eq!((sequence, err_code(&error)), (0, 1040), "it needs no login to be refused");
     assert_eq!(&error[3..], b"Too many connections");
+}
+
+#[tokio::test]
+async fn silent_clients_take_no_place_of_a_session_and_make_room_for_others() {
+    let options = ServeOptions { max_connections: 2, max_logins: 3, ..ServeOptions::default() };
+    let server = start_with(options).await;
+    let mut silent = Vec::new();
+    for _ in 0..10 {
+        let mut client = Client::raw(server.address).await;
+        client.read().await.expect("a greeting");
+        silent.push(client);
+    }
+    let _first = server.connect().await;
+    let _second = server.connect().await;
+    // The oldest were closed.
+    assert!(silent[0].read().await.is_none());
 }
 
 #[tokio::test]

@@ -40,6 +40,10 @@ impl ServerHooks for MysqlHooks {
         self.engine.catalog.find_user(user, host).map(|user| user.password_hash)
     }
 
+    fn is_operator(&self, user: &str) -> bool {
+        tributary_catalog::is_operator(user)
+    }
+
     async fn open_session(&self, info: ConnectionInfo) -> Result<Box<dyn Session>, SqlError> {
         let ConnectionInfo { id, user, peer, database, kill, .. } = info;
         let new = NewSession { id, user, peer, database, kill };

@@ -4,6 +4,7 @@ use super::statements::Statements;
 use super::{Connection, Link, guard};
 use crate::auth::{self, NATIVE_PASSWORD, NONCE_BYTES, fresh_nonce};
 use crate::error::{MalformedPacket, ProtocolError};
+use crate::places::SessionPlace;
 use crate::result::{OkInfo, write_ok};
 use crate::session::{ConnectionInfo, SessionStatus};
 use crate::shared::Shared;
@@ -75,6 +76,7 @@ pub(super) async fn open(
     shared: &Arc<Shared>,
 ) -> Result<Connection, ProtocolError> {
     let timeout = shared.options.handshake_timeout;
+    let login = shared.places.log_in(peer.ip());
     let handshake = async {
         let opened = tokio::time::timeout(timeout, greet(&mut link, id, peer, shared)).await;
         match opened {
@@ -88,6 +90,7 @@ pub(super) async fn open(
     let result = tokio::select! {
         result = handshake => result,
         () = shared.shutdown.cancelled() => Err(ProtocolError::Closing),
+        () = login.taken_away() => Err(ProtocolError::Closing),
     };
     let opened = match result {
         Ok(opened) => opened,
@@ -115,6 +118,7 @@ pub(super) async fn open(
         kill: opened.info.kill,
         nonce: opened.nonce,
         session: opened.session,
+        _place: opened.place,
     })
 }
 
@@ -122,6 +126,7 @@ struct Opened {
     info: ConnectionInfo,
     nonce: [u8; NONCE_BYTES],
     session: Box<dyn crate::session::Session>,
+    place: SessionPlace,
 }
 
 async fn greet(
@@ -144,6 +149,9 @@ async fn greet(
     let login =
         Login { capabilities, credentials, challenge: Challenge::Fresh(nonce), sequence: packet.sequence };
     let Proved { credentials, nonce } = login.prove(link, shared, peer).await?;
+    let Some(place) = shared.places.open_session(shared.hooks.is_operator(&credentials.user)) else {
+        return Err(refused(ErrorCode::TooManyConnections, "Too many connections"));
+    };
     let info = ConnectionInfo {
         id,
         user: credentials.user,
@@ -164,7 +172,7 @@ async fn greet(
     };
     let status = session.status().flags();
     link.out.with(|pending| pending.packet(|out| write_ok(out, 0, OkInfo::default(), status)));
-    Ok(Opened { info, nonce, session })
+    Ok(Opened { info, nonce, session, place })
 }
 
 const TLS_TEXT: &str = "Bad handshake: the client asks for TLS, which this server does not offer; connect without TLS \

@@ -161,7 +161,7 @@ settings! {
     /// How long the reasons for rejected rows are retained.
     load_error_log_reserve_hours: Duration = "48", hours(1, COUNT_MAX);
 
-    /// Limit on simultaneous MySQL connections.
+    /// Limit on simultaneous MySQL sessions; `root` or `admin` may open one more.
     qe_max_connection: u64 = "4096", count(1, COUNT_MAX);
 
     /// Largest MySQL packet.

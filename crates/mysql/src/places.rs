@@ -1,0 +1,146 @@
+//! Places of connections: clients that are logging in, and sessions.
+//!
+//! Who has not logged in must not shut out who wants to. So clients that are logging in take no place of a session, and there is
+//! always a place to log in: when all are taken, the client that has been logging in for longest makes room, of the address from
+//! which most do. One more session than the limit is for an operator, who may have to end others.
+//!
+//! Not here: passwords.
+
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio_util::sync::CancellationToken;
+
+/// The places of one server.
+#[derive(Debug)]
+pub(crate) struct Places {
+    sessions_max: usize,
+    sessions: AtomicUsize,
+    logins_max: usize,
+    logins: Mutex<Logins>,
+}
+
+/// Clients that are logging in, by their order of arrival.
+#[derive(Debug, Default)]
+struct Logins {
+    next: u64,
+    all: BTreeMap<u64, (IpAddr, CancellationToken)>,
+}
+
+impl Logins {
+    /// The oldest client of the address that has most of them.
+    fn in_the_way(&self) -> Option<u64> {
+        let mut of_address: HashMap<IpAddr, (usize, u64)> = HashMap::new();
+        for (number, (address, _)) in &self.all {
+            of_address.entry(*address).or_insert((0, *number)).0 += 1;
+        }
+        let most = of_address.values().max_by_key(|(clients, oldest)| (*clients, std::cmp::Reverse(*oldest)));
+        most.map(|(_, oldest)| *oldest)
+    }
+}
+
+impl Places {
+    pub fn new(sessions_max: usize, logins_max: usize) -> Arc<Self> {
+        let sessions = AtomicUsize::new(0);
+        Arc::new(Self { sessions_max, sessions, logins_max: logins_max.max(1), logins: Mutex::default() })
+    }
+
+    /// Whether not even an operator would get a session.
+    pub fn are_all_taken(&self) -> bool {
+        self.sessions.load(Ordering::Relaxed) > self.sessions_max
+    }
+
+    /// Takes a place to log in.
+    pub fn log_in(self: &Arc<Self>, peer: IpAddr) -> LoginPlace {
+        let mut logins = self.logins.lock();
+        if logins.all.len() >= self.logins_max
+            && let Some((_, ended)) = logins.in_the_way().and_then(|number| logins.all.remove(&number))
+        {
+            ended.cancel();
+        }
+        let number = logins.next;
+        logins.next += 1;
+        let ended = CancellationToken::new();
+        logins.all.insert(number, (peer.to_canonical(), ended.clone()));
+        LoginPlace { places: Arc::clone(self), number, ended }
+    }
+
+    /// Takes the place of a session; `None` if there is none.
+    pub fn open_session(self: &Arc<Self>, is_operator: bool) -> Option<SessionPlace> {
+        let max = self.sessions_max + usize::from(is_operator);
+        let more = |taken: usize| (taken < max).then_some(taken + 1);
+        self.sessions.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(SessionPlace(Arc::clone(self)))
+    }
+}
+
+/// The place of a client that is logging in, until this is dropped.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct LoginPlace {
+    places: Arc<Places>,
+    number: u64,
+    ended: CancellationToken,
+}
+
+impl LoginPlace {
+    /// Waits until the place is given to another client.
+    pub async fn taken_away(&self) {
+        self.ended.cancelled().await;
+    }
+}
+
+impl Drop for LoginPlace {
+    fn drop(&mut self) {
+        self.places.logins.lock().all.remove(&self.number);
+    }
+}
+
+/// The place of a session, until this is dropped.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct SessionPlace(Arc<Places>);
+
+impl Drop for SessionPlace {
+    fn drop(&mut self) {
+        self.0.sessions.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_login_of_the_busiest_address_makes_room() {
+        let places = Places::new(1, 4);
+        let from = |last: u8| places.log_in(IpAddr::from([10, 0, 0, last]));
+        let is_ended = |place: &LoginPlace| place.ended.is_cancelled();
+        let quiet = from(1);
+        let many = [from(2), from(2), from(2)];
+        let other = from(3);
+        assert_eq!(many.each_ref().map(is_ended), [true, false, false]);
+        let another = from(2);
+        assert_eq!(many.each_ref().map(is_ended), [true, true, false]);
+        assert!(!is_ended(&quiet) && !is_ended(&other) && !is_ended(&another));
+        drop(many);
+        let more = [from(4), from(5)];
+        assert!(is_ended(&quiet), "of addresses with as many, the oldest");
+        assert!(more.iter().chain([&other, &another]).all(|place| !is_ended(place)));
+    }
+
+    #[test]
+    fn one_session_more_than_the_limit_is_for_an_operator() {
+        let places = Places::new(2, 4);
+        let first = places.open_session(false).expect("a place");
+        let _second = places.open_session(true).expect("a place");
+        assert!(places.open_session(false).is_none() && !places.are_all_taken());
+        let _operator = places.open_session(true).expect("the operator's place");
+        assert!(places.open_session(true).is_none() && places.are_all_taken());
+        drop(first);
+        assert!(places.open_session(false).is_none(), "as many as the limit are there");
+        let _again = places.open_session(true).expect("the operator's place is free");
+    }
+}

@@ -1,6 +1,7 @@
 //! The program: command line, configuration, start and stop of a server.
 
 mod config;
+mod listen;
 mod log;
 mod serve;
 mod torture;

@@ -1,6 +1,7 @@
 //! One run of a server: open, listen, say so, serve until a signal, stop in order.
 
 use crate::config::{Config, Settings};
+use crate::listen::listen;
 use std::error::Error;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -42,7 +43,7 @@ async fn serve(config: &Config) -> Outcome<()> {
     let (engine, report) = Engine::open(engine_options(settings)?).await?;
     tracing::info!(?report, "recovered");
     refuse_open_door(&engine, bind).await?;
-    let listeners = Listeners::bind(settings).await?;
+    let listeners = Listeners::bind(settings)?;
     let ports = listeners.ports()?;
     engine.set_ports(ports);
     engine.announce("max_allowed_packet", settings.max_allowed_packet);
@@ -136,17 +137,17 @@ struct Listeners {
 }
 
 impl Listeners {
-    async fn bind(settings: &Settings) -> Outcome<Self> {
-        let open = |name: &'static str, port: u16| async move {
+    fn bind(settings: &Settings) -> Outcome<Self> {
+        let open = |name: &'static str, port: u16| {
             let address = SocketAddr::new(settings.bind, port);
-            TcpListener::bind(address).await.map_err(|error| {
+            listen(address).map_err(|error| {
                 format!("cannot listen on {address} (setting `{name}`): {error}; 0 picks a free port")
             })
         };
         Ok(Self {
-            mysql: open("query_port", settings.query_port).await?,
-            http: open("http_port", settings.http_port).await?,
-            webserver: open("webserver_port", settings.webserver_port).await?,
+            mysql: open("query_port", settings.query_port)?,
+            http: open("http_port", settings.http_port)?,
+            webserver: open("webserver_port", settings.webserver_port)?,
         })
     }
 

@@ -5,7 +5,9 @@ use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::file_calls::FileCall;
 use crate::parse::{insert, unsupported};
-use sqlparser::ast::{Expr, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, TableWithJoins};
+use sqlparser::ast::{
+    Expr, LockType, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, TableWithJoins,
+};
 use sqlparser::tokenizer::Token;
 use tributary_types::{ErrorCode, SqlError};
 
@@ -56,6 +58,13 @@ pub(crate) fn select(cursor: &mut Cursor<'_>) -> Parsed<SelectQuery> {
     }
     let ast = cursor.query()?;
     refuse_writes(&ast)?;
+    if let Some(lock) = ast.locks.first() {
+        let lock = match lock.lock_type {
+            LockType::Share => "FOR SHARE",
+            LockType::Update => "FOR UPDATE",
+        };
+        return Err(unsupported::lock(lock));
+    }
     Ok(SelectQuery {
         ast: ast.into(),
         text: cursor.sql().trim_end_matches([' ', '\t', '\r', '\n', ';']).to_owned(),

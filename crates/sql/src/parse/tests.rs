@@ -309,6 +309,10 @@ fn statements_about_views_keep_the_text_of_their_query() {
 fn forms_that_are_not_built_are_refused_by_name() {
     for (sql, what) in [
         ("SELECT 1 FROM t LOCK IN SHARE MODE", "LOCK IN SHARE MODE is not supported yet"),
+        ("SELECT a for update", "FOR UPDATE is not supported yet"),
+        ("SELECT a FROM t FOR UPDATE", "FOR UPDATE is not supported yet"),
+        ("SELECT a FROM t WHERE a = 1 LIMIT 1 FOR SHARE", "FOR SHARE is not supported yet"),
+        ("SELECT a FROM t ORDER BY a FOR UPDATE NOWAIT", "FOR UPDATE is not supported yet"),
         ("SELECT a + INTERVAL '1-2' YEAR_MONTH FROM t", "INTERVAL … YEAR_MONTH is not supported yet"),
         ("SELECT DATE_ADD(a, INTERVAL '1 2' day_hour) FROM t", "INTERVAL … DAY_HOUR is not supported yet"),
         ("SELECT CAST(a AS MAP<INT, TEXT>) FROM t", "CAST to MAP is not supported yet"),

@@ -89,10 +89,23 @@ pub(crate) fn form(sql: &str, place: Location) -> Option<SqlError> {
         let mut found = rest.split_ascii_whitespace();
         form.split(' ').all(|word| found.next().is_some_and(|next| next.eq_ignore_ascii_case(word)))
     };
-    // LOCK itself may have been taken for an alias.
-    let lock = ["FOR UPDATE", "FOR SHARE", "LOCK IN SHARE MODE", "IN SHARE MODE"].into_iter().find(begins)?;
-    let lock = if lock == "IN SHARE MODE" { "LOCK IN SHARE MODE" } else { lock };
-    Some(refuse(lock, "a query reads one version of each table and locks no rows"))
+    let lock = ["FOR UPDATE", "FOR SHARE", "LOCK IN SHARE MODE", "IN SHARE MODE"].into_iter().find(begins);
+    // FOR or LOCK itself may have been taken for an alias.
+    let last = sql[..at].split_ascii_whitespace().next_back();
+    let follows_for = last.is_some_and(|last| last.eq_ignore_ascii_case("FOR"));
+    let lock = match lock {
+        Some("IN SHARE MODE") => "LOCK IN SHARE MODE",
+        Some(lock) => lock,
+        None if follows_for && word.eq_ignore_ascii_case("UPDATE") => "FOR UPDATE",
+        None if follows_for && word.eq_ignore_ascii_case("SHARE") => "FOR SHARE",
+        None => return None,
+    };
+    Some(self::lock(lock))
+}
+
+/// Returns the error for a query that is to lock rows.
+pub(crate) fn lock(clause: &str) -> SqlError {
+    refuse(clause, "a query reads one version of each table and locks no rows")
 }
 
 /// Returns the error for CAST to a nested type, if this text before `<` ends with the name of one.

@@ -1,5 +1,5 @@
-//! A text is the same moment at every place where one meets a date or a time: in CAST, in comparisons of each kind, in the
-//! conditions of loads and in generated columns. Loads read texts with `tributary_types::moment` themselves.
+//! A text is the same value at every place where one meets another type: in CAST, in comparisons of each kind, in the conditions
+//! of loads and in generated columns. Loads read texts with `tributary_types::{moment, number, decimal}` themselves.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -9,7 +9,7 @@ use arrow::array::{Array, AsArray, RecordBatch, StringArray, TimestampMicrosecon
 use arrow::datatypes::TimestampMicrosecondType;
 use common::{Server, rows};
 use std::sync::Arc;
-use tributary_types::{ColumnDef, DataType, SchemaVersion, TableSchema, moment};
+use tributary_types::{ColumnDef, DataType, SchemaVersion, TableSchema, decimal, moment, number};
 
 const TEXTS: [&str; 16] = [
     "2024-01-01",
@@ -166,5 +166,126 @@ async fn texts_of_the_rows_of_a_load_are_in_its_zone() {
                 assert_eq!(computed.value(row), micros[row], "{kind} of '{text}' in {zone}");
             }
         }
+    }
+}
+
+/// Numbers and BOOLEANs, and texts that are neither.
+const NUMBERS: [&str; 26] = [
+    "1",
+    "0",
+    "-7",
+    "+5",
+    " 12 ",
+    "1.5",
+    "-0.25",
+    ".5",
+    "5.",
+    "1e3",
+    "1E-1",
+    "127",
+    "128",
+    "32768",
+    "2147483648",
+    "9223372036854775808",
+    "99999999999999999999999999999999999999",
+    "inf",
+    "1e39",
+    "true",
+    "F",
+    "yes",
+    "off",
+    "abc",
+    "",
+    "1_0",
+];
+
+/// A type's name in CAST, and the value that loads read from a text, as rows show it.
+type Read = (&'static str, fn(&str) -> Option<String>);
+
+const READ: [Read; 9] = [
+    ("BOOLEAN", |text| number::boolean(text.as_bytes()).map(|value| u8::from(value).to_string())),
+    ("TINYINT", |text| integer::<i8>(text)),
+    ("SMALLINT", |text| integer::<i16>(text)),
+    ("INT", |text| integer::<i32>(text)),
+    ("BIGINT", |text| integer::<i64>(text)),
+    ("LARGEINT", |text| {
+        let value = number::large_int(text.as_bytes())?;
+        (value.unsigned_abs() < number::LARGEINT_LIMIT.unsigned_abs()).then(|| value.to_string())
+    }),
+    ("FLOAT", |text| number::float(text.as_bytes(), false).map(|value| value.to_string())),
+    ("DOUBLE", |text| number::double(text.as_bytes(), false).map(|value| value.to_string())),
+    ("DECIMAL(10,2)", |text| {
+        let value = decimal::decimal(text.as_bytes(), 10, 2).ok()?;
+        let sign = if value < 0 { "-" } else { "" };
+        Some(format!("{sign}{}.{:02}", value.abs() / 100, value.abs() % 100))
+    }),
+];
+
+fn integer<T: TryFrom<i64> + ToString>(text: &str) -> Option<String> {
+    T::try_from(number::int(text.as_bytes())?).ok().map(|value| value.to_string())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_text_is_the_same_number_at_every_place() {
+    let mut server = Server::new();
+    server
+        .run("CREATE TABLE n (k INT, t VARCHAR(64)) DUPLICATE KEY(k) DISTRIBUTED BY HASH(k)")
+        .await
+        .unwrap();
+    let values: Vec<String> =
+        NUMBERS.iter().enumerate().map(|(k, text)| format!("({k}, '{text}')")).collect();
+    server.run(&format!("INSERT INTO n VALUES {}", values.join(", "))).await.unwrap();
+    let schema = TableSchema::new(SchemaVersion(1), vec![ColumnDef::new(1, "t", DataType::String)]);
+    let batch =
+        RecordBatch::try_from_iter([("t", Arc::new(StringArray::from(NUMBERS.to_vec())) as _)]).unwrap();
+    for (name, read) in READ {
+        let expected: Vec<String> =
+            NUMBERS.iter().map(|text| read(text).unwrap_or_else(|| "NULL".to_owned())).collect();
+        let cast = NUMBERS.map(|text| format!("CAST('{text}' AS {name})"));
+        let constants = server.query(&format!("SELECT {}", cast.join(", ")), &[]).await.unwrap();
+        assert_eq!(constants[0], expected, "constants as {name}");
+        let cast = format!("SELECT CAST(t AS {name}) FROM n ORDER BY k");
+        let of_rows = server.query(&cast, &[]).await.unwrap();
+        assert_eq!(of_rows.concat(), expected, "rows as {name}");
+        let expr = tributary_sql::parse_expression(&format!("CAST(t AS {name})")).unwrap();
+        let generated = server.engine.compile_generated(&server.session, &schema, "g", &expr).unwrap();
+        let derived = [("g".to_owned(), expr)];
+        let derived = server.engine.compile_projection(&server.session, &batch.schema(), &derived).unwrap();
+        for (kind, projection) in [("a generated", generated), ("a derived", derived)] {
+            let computed = rows(&[projection.evaluate(&batch).unwrap()]).concat();
+            assert_eq!(computed, expected, "{kind} column of {name}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_text_compares_as_the_boolean_or_number_that_it_is() {
+    let mut server = Server::new();
+    server
+        .run("CREATE TABLE n (k INT, b BOOLEAN, d DOUBLE, t VARCHAR(64)) DUPLICATE KEY(k) DISTRIBUTED BY HASH(k)")
+        .await
+        .unwrap();
+    let values = NUMBERS.iter().enumerate().map(|(k, text)| {
+        let (boolean, double) = (number::boolean(text.as_bytes()), number::double(text.as_bytes(), false));
+        let boolean = boolean.map_or("NULL", |value| if value { "TRUE" } else { "FALSE" });
+        let double =
+            double.filter(|value| value.is_finite()).map_or("NULL".to_owned(), |value| format!("{value:e}"));
+        format!("({k}, {boolean}, {double}, '{text}')")
+    });
+    let values: Vec<String> = values.collect();
+    server.run(&format!("INSERT INTO n VALUES {}", values.join(", "))).await.unwrap();
+    for column in ["b", "d"] {
+        let known = format!("SELECT COUNT({column}) FROM n");
+        let known = value(&mut server, &known).await;
+        for condition in ["# = t", "t = #", "# IN (t, '17')", "# BETWEEN t AND t", "# <=> t"] {
+            let condition = condition.replace('#', column);
+            let sql = format!("SELECT COUNT(*) FROM n WHERE {column} IS NOT NULL AND {condition}");
+            assert_eq!(value(&mut server, &sql).await, known, "{condition}");
+        }
+        let constants =
+            NUMBERS.iter().enumerate().map(|(k, text)| format!("(k = {k} AND {column} = '{text}')"));
+        let constants: Vec<String> = constants.collect();
+        let sql = format!("SELECT COUNT(*) FROM n WHERE {}", constants.join(" OR "));
+        assert_eq!(value(&mut server, &sql).await, known, "{column} and constants");
     }
 }

@@ -7,6 +7,7 @@
 //! (+08:00), `+08`, `+08:00`, `+0800`, `+800`.
 
 use crate::calendar::{self, Date};
+use crate::number::trim;
 
 /// Microseconds of a day.
 pub const DAY_MICROS: i64 = 86_400_000_000;
@@ -68,15 +69,6 @@ pub fn days_of(micros: i64) -> Option<i32> {
 
 fn within_range(micros: i64) -> Option<i64> {
     days_of(micros).map(|_| micros)
-}
-
-/// Without ASCII blanks at both ends.
-#[inline]
-fn trim(text: &[u8]) -> &[u8] {
-    match (text.first(), text.last()) {
-        (Some(first), Some(last)) if !first.is_ascii_whitespace() && !last.is_ascii_whitespace() => text,
-        _ => text.trim_ascii(),
-    }
 }
 
 /// Exactly `YYYY-MM-DD`. The outer `None`: another shape. The inner: no such day.

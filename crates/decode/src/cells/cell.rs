@@ -289,7 +289,7 @@ fn large_int(cell: Cell<'_>) -> Result<i128, Fault> {
     })
 }
 
-/// `.5` and `1e3`: legal in SQL, and not in a text for an integer column.
+/// `1e3`: legal in SQL, and not in a text for an integer column.
 fn large_int_of_literal(text: &[u8]) -> Result<i128, Fault> {
     if has_exponent(text) || text.contains(&b'.') {
         return truncated(number::double(text, true).ok_or(Fault::Bad)?);

@@ -12,6 +12,7 @@ use crate::types::kind::{IPV4, Kind, is_address, is_text, kind};
 use arrow::datatypes::{DataType, Decimal128Type, DecimalType};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
+use tributary_types::number;
 
 /// The type in which BIGINT UNSIGNED is calculated.
 const UNSIGNED: DataType = DataType::Decimal128(20, 0);
@@ -77,10 +78,8 @@ fn text_with_number(text: Expr, number: Expr, number_type: &DataType) -> (Expr, 
     let Some(constant) = constant_text(&text) else {
         return (convert("__double", text), double(number, number_type));
     };
-    let scalar = exact_number(constant.trim()).unwrap_or_else(|| {
-        let value = constant.trim().parse().ok();
-        ScalarValue::Float64(value.filter(|value: &f64| value.is_finite()))
-    });
+    let scalar = exact_number(constant.trim())
+        .unwrap_or_else(|| ScalarValue::Float64(number::double(constant.as_bytes(), false)));
     let scalar_type = scalar.data_type();
     numbers(literal(scalar), number, (&scalar_type, number_type))
 }
@@ -130,14 +129,9 @@ fn text_with_date(text: Expr, date: Expr, date_type: &DataType) -> (Expr, Expr) 
 }
 
 fn text_with_boolean(text: Expr, boolean: Expr) -> (Expr, Expr) {
-    let value = constant_text(&text).map(|constant| match constant.trim() {
-        yes if yes == "1" || yes.eq_ignore_ascii_case("true") => Some(true),
-        no if no == "0" || no.eq_ignore_ascii_case("false") => Some(false),
-        _ => None,
-    });
-    match value {
-        Some(Some(flag)) => (literal(ScalarValue::Boolean(Some(flag))), boolean),
-        _ => (convert("__double", text), convert("__double", boolean)),
+    match constant_text(&text).and_then(|constant| number::boolean(constant.as_bytes())) {
+        Some(flag) => (literal(ScalarValue::Boolean(Some(flag))), boolean),
+        None => (convert("__flag", text), convert("__double", boolean)),
     }
 }
 

@@ -520,6 +520,9 @@ fn alike(expr: Expr, others: Vec<Expr>, schema: &DFSchema) -> (Expr, Vec<Expr>, 
     let has_dates = is_date(&of) || types.iter().any(is_date);
     let convert = |expr: Expr, data_type: &DataType| match has_dates {
         true => datetime(expr, data_type),
+        false if kind(&of) == Kind::Boolean && kind(data_type) == Kind::Text => {
+            functions::named("__flag").call(vec![expr])
+        }
         false => functions::named("__double").call(vec![expr]),
     };
     let others = others.into_iter().zip(&types).map(|(other, data_type)| convert(other, data_type));

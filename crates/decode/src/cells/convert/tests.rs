@@ -50,11 +50,13 @@ fn integers_have_a_sign_blanks_and_a_fraction_that_is_cut() {
         (" 12\t", "12"),
         ("123.956", "123"),
         ("5.", "5"),
+        (".5", "0"),
+        ("\x0b-8\x0b", "-8"),
         ("007", "7"),
     ];
     for data_type in [DataType::SmallInt, DataType::Int, DataType::BigInt, DataType::LargeInt] {
         check(data_type, &cases);
-        refuse(data_type, &["", " ", "abc", "1a", "1e3", ".5", "--1", "1 2", "0x10", "1.2.3", "-", "+"]);
+        refuse(data_type, &["", " ", "abc", "1a", "1e3", ".", "--1", "1 2", "0x10", "1.2.3", "-", "+"]);
     }
 }
 

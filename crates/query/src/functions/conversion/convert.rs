@@ -1,11 +1,13 @@
 //! Lenient conversions: MySQL's meaning of a number next to a text.
 //!
-//! Text that is not a number, or not a date, becomes NULL (as in Doris; MySQL would use 0). The conversions are functions too
+//! Texts are read as loads read them (`tributary_types::number`, `decimal` and `moment`). Text that is not a number, or not a
+//! date, becomes NULL (as in Doris; MySQL would use 0). The conversions are functions too
 //! (`__text`, `__numeric`, …) so that a rewrite can request one before types are known; they vanish if the type fits.
 
 use crate::functions::MySqlFunction;
 use crate::functions::Param;
 use crate::functions::dates::datetime;
+use crate::functions::keeping;
 use crate::functions::nested::printed::Quoting;
 use crate::types::kind::{DATETIME, is_text};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray};
@@ -13,11 +15,11 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Date32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType};
 use datafusion::common::{Result, exec_datafusion_err};
 use std::sync::Arc;
-use tributary_types::{DataType as Declared, text};
+use tributary_types::{DataType as Declared, number, text};
 
 /// Conversions of one argument that are nothing when the argument has the type.
-pub const NAMES: [&str; 7] =
-    ["__text", "__numeric", "__truth", "__datetime", "__date", "__integer", "__double"];
+pub const NAMES: [&str; 8] =
+    ["__text", "__numeric", "__truth", "__boolean", "__datetime", "__date", "__integer", "__double"];
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
     use Param::{Any, DateTime, Int, Real, Text};
@@ -34,7 +36,14 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         // The value without the metadata of its column.
         MySqlFunction::new("__plain", &[Any], crate::functions::utf8, |args| Ok(Arc::clone(&args[0])))
             .returning(|types| types[0].clone()),
+        // The value, of which the planner does not know that it is that of a column.
+        MySqlFunction::new("__opaque", &[Any], crate::functions::utf8, |args| Ok(Arc::clone(&args[0])))
+            .returning(|types| types[0].clone())
+            .keeping(keeping::first),
         MySqlFunction::new("__truth", &[Any], crate::functions::boolean, |args| to_truth(&args[0])),
+        MySqlFunction::new("__boolean", &[Any], crate::functions::boolean, |args| to_boolean(&args[0])),
+        // A text next to a BOOLEAN.
+        MySqlFunction::new("__flag", &[Text], crate::functions::float64, |args| Ok(to_flag(&args[0]))),
         MySqlFunction::new("__numeric", &[Any], crate::functions::float64, |args| to_numeric(&args[0]))
             .returning(|types| numeric_type(&types[0])),
         MySqlFunction::new("__finite", &[Real], crate::functions::float64, |args| Ok(finite(&args[0]))),
@@ -143,9 +152,8 @@ pub fn to_integer(array: &ArrayRef) -> Result<ArrayRef> {
     match array.data_type() {
         data_type if is_text(data_type) => {
             let text = safe_cast(array, &DataType::Utf8)?;
-            Ok(Arc::new(
-                text.as_string::<i32>().iter().map(|v| v.and_then(integer_of)).collect::<Int64Array>(),
-            ))
+            let values = text.as_string::<i32>().iter().map(|text| number::int(text?.as_bytes()));
+            Ok(Arc::new(values.collect::<Int64Array>()))
         }
         DataType::Timestamp(..) | DataType::Date32 => {
             let text = to_text(array)?;
@@ -159,23 +167,13 @@ pub fn to_integer(array: &ArrayRef) -> Result<ArrayRef> {
     }
 }
 
-fn integer_of(text: &str) -> Option<i64> {
-    let text = text.trim();
-    if let Ok(value) = text.parse() {
-        return Some(value);
-    }
-    let value: f64 = text.parse().ok()?;
-    (value.is_finite() && value.abs() < 9.2e18).then_some(value as i64)
-}
-
 /// 64-bit floats.
 pub fn to_real(array: &ArrayRef) -> Result<ArrayRef> {
     match array.data_type() {
         data_type if is_text(data_type) => {
             let text = safe_cast(array, &DataType::Utf8)?;
-            Ok(Arc::new(
-                text.as_string::<i32>().iter().map(|v| v.and_then(real_of)).collect::<Float64Array>(),
-            ))
+            let values = text.as_string::<i32>().iter().map(|text| real_of(text?));
+            Ok(Arc::new(values.collect::<Float64Array>()))
         }
         DataType::Timestamp(..) | DataType::Date32 => safe_cast(&to_integer(array)?, &DataType::Float64),
         _ => safe_cast(array, &DataType::Float64),
@@ -183,7 +181,7 @@ pub fn to_real(array: &ArrayRef) -> Result<ArrayRef> {
 }
 
 fn real_of(text: &str) -> Option<f64> {
-    text.trim().parse().ok().filter(|value: &f64| value.is_finite())
+    number::double(text.as_bytes(), false)
 }
 
 /// Microseconds without a zone; numbers are read as their digits (`20240131`).
@@ -209,7 +207,7 @@ pub fn to_datetime(array: &ArrayRef) -> Result<ArrayRef> {
     }
 }
 
-/// Whether a value counts as true: numbers other than 0, text that is such a number or `true`.
+/// Whether a condition that is this value counts as true: numbers other than 0, text that is such a number or a true BOOLEAN.
 pub fn to_truth(array: &ArrayRef) -> Result<ArrayRef> {
     match array.data_type() {
         DataType::Boolean => Ok(Arc::clone(array)),
@@ -228,11 +226,24 @@ pub fn to_truth(array: &ArrayRef) -> Result<ArrayRef> {
 }
 
 fn truth_of(text: &str) -> Option<bool> {
-    match text.trim() {
-        text if text.eq_ignore_ascii_case("true") => Some(true),
-        text if text.eq_ignore_ascii_case("false") => Some(false),
-        text => real_of(text).map(|value| value != 0.0),
+    number::boolean(text.as_bytes()).or_else(|| real_of(text).map(|value| value != 0.0))
+}
+
+/// BOOLEANs: of a text the one that a load reads, of a number whether it is not 0.
+fn to_boolean(array: &ArrayRef) -> Result<ArrayRef> {
+    if !is_text(array.data_type()) {
+        return to_truth(array);
     }
+    let text = safe_cast(array, &DataType::Utf8)?;
+    let values = text.as_string::<i32>().iter().map(|text| number::boolean(text?.as_bytes()));
+    Ok(Arc::new(values.collect::<BooleanArray>()))
+}
+
+/// The number that a text next to a BOOLEAN is: 1 or 0 if it is one itself.
+fn to_flag(text: &ArrayRef) -> ArrayRef {
+    let flag = |text: &str| number::boolean(text.as_bytes()).map(|value| f64::from(u8::from(value)));
+    let values = text.as_string::<i32>().iter().map(|text| flag(text?).or_else(|| real_of(text?)));
+    Arc::new(values.collect::<Float64Array>())
 }
 
 /// The numeric type that a value of `data_type` calculates with.

@@ -27,7 +27,7 @@ pub(super) fn cast(expr: Expr, to: &DataType, lenient: bool) -> Result<Expr, Sql
         T::Decimal(info) | T::Numeric(info) | T::Dec(info) => to_target(decimal(info)?, expr),
         T::Float(_) | T::Real | T::Float4 => to_target(Target::Float, expr),
         T::Double(_) | T::DoublePrecision | T::Float8 => call("__double", expr),
-        T::Boolean | T::Bool => call("__truth", expr),
+        T::Boolean | T::Bool => call("__boolean", expr),
         T::Char(length)
         | T::Character(length)
         | T::Varchar(length)

@@ -1,11 +1,10 @@
-//! DECIMAL(p, s): exact, excess digits rounded half up (away from zero).
+//! Texts as DECIMAL(p, s), the one reading of them for loads and queries: exact, excess digits rounded half up (away from zero).
 
-use super::number::sign;
-use super::trim;
+use crate::number::{sign, trim};
 
 /// The reason why there is no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DecimalFault {
+pub enum DecimalFault {
     /// Not a number.
     Text,
     /// More digits before the point than precision and scale allow.
@@ -29,7 +28,8 @@ const POWERS: [i128; KEPT_DIGITS as usize + 1] = {
 
 /// Ten to the `exponent`, at most 38.
 #[inline]
-pub(crate) const fn pow10(exponent: u32) -> i128 {
+#[must_use]
+pub const fn pow10(exponent: u32) -> i128 {
     POWERS[exponent as usize]
 }
 
@@ -42,8 +42,11 @@ struct Digits {
 }
 
 /// The value times ten to the `scale`. Sign, digits, point and exponent are understood.
+///
+/// # Errors
+/// The text is no number, or has too many digits before its point.
 #[inline]
-pub(crate) fn decimal(text: &[u8], precision: u8, scale: u8) -> Result<i128, DecimalFault> {
+pub fn decimal(text: &[u8], precision: u8, scale: u8) -> Result<i128, DecimalFault> {
     match plain_decimal(text, scale) {
         Some(value) => within(value, precision),
         None => any_decimal(text, precision, scale),
@@ -53,7 +56,8 @@ pub(crate) fn decimal(text: &[u8], precision: u8, scale: u8) -> Result<i128, Dec
 /// The common shape: at most 18 digits after an optional minus, no more of them behind the point
 /// than the scale has.
 #[inline]
-pub(crate) fn plain_decimal(text: &[u8], scale: u8) -> Option<i128> {
+#[must_use]
+pub fn plain_decimal(text: &[u8], scale: u8) -> Option<i128> {
     let (negative, text) = match text {
         [b'-', rest @ ..] => (true, rest),
         rest => (false, rest),
@@ -90,15 +94,21 @@ fn any_decimal(text: &[u8], precision: u8, scale: u8) -> Result<i128, DecimalFau
 }
 
 /// `value × 10^-from_scale` at another scale.
-pub(crate) fn rescaled(value: i128, from_scale: i8, precision: u8, scale: u8) -> Result<i128, DecimalFault> {
+///
+/// # Errors
+/// Too many digits before the point.
+pub fn rescaled(value: i128, from_scale: i8, precision: u8, scale: u8) -> Result<i128, DecimalFault> {
     let digits = Digits { mantissa: value.abs(), exponent: -i64::from(from_scale), dropped_half: false };
     let rescaled = rescale(&digits, i64::from(scale)).ok_or(DecimalFault::Range)?;
     within(if value < 0 { -rescaled } else { rescaled }, precision)
 }
 
 /// Checks the number of digits.
+///
+/// # Errors
+/// There are more than `precision`.
 #[inline]
-pub(crate) fn within(value: i128, precision: u8) -> Result<i128, DecimalFault> {
+pub fn within(value: i128, precision: u8) -> Result<i128, DecimalFault> {
     let limit = pow10(u32::from(precision));
     if -limit < value && value < limit { Ok(value) } else { Err(DecimalFault::Range) }
 }
@@ -159,4 +169,41 @@ fn rescale(digits: &Digits, scale: i64) -> Option<i128> {
     let Some(cut) = cut else { return Some(0) };
     let divisor = pow10(cut);
     Some(digits.mantissa / divisor + i128::from(digits.mantissa % divisor >= divisor / 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_read_from_every_form_of_a_number() {
+        for (text, precision, scale, expected) in [
+            ("12", 5, 2, Some(1200)),
+            (" -1.5 ", 5, 2, Some(-150)),
+            (".5", 5, 2, Some(50)),
+            ("5.", 5, 2, Some(500)),
+            ("+1.005", 5, 2, Some(101)),
+            ("0.0049", 5, 2, Some(0)),
+            ("0.005", 5, 2, Some(1)),
+            ("1.2e3", 8, 2, Some(120_000)),
+            ("125e-3", 5, 2, Some(13)),
+            ("1e-40", 5, 2, Some(0)),
+            ("0e999", 5, 2, Some(0)),
+            ("000012.50", 5, 2, Some(1250)),
+            ("999.99", 5, 2, Some(99_999)),
+            ("999.995", 5, 2, None),
+            ("1e400", 38, 0, None),
+            ("1e2147483648", 38, 0, None),
+            ("99999999999999999999999999999999999999", 38, 0, Some(10_i128.pow(38) - 1)),
+            ("100000000000000000000000000000000000000", 38, 0, None),
+            ("", 5, 2, None),
+            (".", 5, 2, None),
+            ("1.2.3", 5, 2, None),
+            ("--1", 5, 2, None),
+            ("12a", 5, 2, None),
+            ("1e", 5, 2, None),
+        ] {
+            assert_eq!(decimal(text.as_bytes(), precision, scale).ok(), expected, "'{text}'");
+        }
+    }
 }

@@ -6,7 +6,7 @@
 
 use crate::types::metadata::{self, known_type};
 use crate::types::shown::table_type;
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams, WindowFunctionParams};
 use datafusion::logical_expr::function::{AccumulatorArgs, AggregateFunctionSimplification, StateFieldsArgs};
@@ -15,7 +15,7 @@ use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, Expr, GroupsAccumulator, Operator,
     ReturnFieldArgs, ReversedUDAF, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, SetMonotonicity, Signature,
-    StatisticsArgs,
+    StatisticsArgs, Volatility,
 };
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -61,6 +61,63 @@ pub fn element(fields: &[FieldRef]) -> Option<Declared> {
             NestedType::Struct(_) => None,
         },
         _ => None,
+    }
+}
+
+/// A field of a struct as a value of its declared type, if that says more than Arrow's; `None` if it does not.
+///
+/// DataFusion's own function for fields remains below, because its scan of Parquet files looks for it.
+#[must_use]
+pub fn member(of: &Field, name: &str, value: Expr) -> Option<Expr> {
+    let Some(Declared::Nested(nested)) = known_type(of) else { return None };
+    let NestedType::Struct(fields) = nested.kept() else { return None };
+    let field = fields.iter().find(|field| field.name.eq_ignore_ascii_case(name))?;
+    let declared = field.data_type;
+    has_digits(declared).then(|| ScalarUDF::new_from_impl(Declare::new(declared)).call(vec![value]))
+}
+
+/// Whether values of the type have DATETIMEs in them.
+fn has_digits(declared: Declared) -> bool {
+    match declared {
+        Declared::DateTime { .. } => true,
+        Declared::Nested(nested) => nested.parts().any(has_digits),
+        _ => false,
+    }
+}
+
+/// Returns its argument, declared as a type.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Declare {
+    declared: Declared,
+    signature: Signature,
+}
+
+impl Declare {
+    fn new(declared: Declared) -> Self {
+        Self { declared, signature: Signature::any(1, Volatility::Immutable) }
+    }
+}
+
+impl ScalarUDFImpl for Declare {
+    fn name(&self) -> &'static str {
+        "__declared"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types[0].clone())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let field = Field::new(self.name(), args.arg_fields[0].data_type().clone(), true);
+        Ok(remembering(Arc::new(field), Some(self.declared)))
+    }
+
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        Ok(args.args.swap_remove(0))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::functions;
 use crate::functions::conversion::choice;
 use crate::functions::conversion::exprs::{cast, datetime, double};
 use crate::functions::dates::zone;
+use crate::functions::keeping;
 use crate::functions::states::aggregates;
 use crate::meaning::coercion::{comparable, operand};
 use crate::meaning::zeros::{self, one_zero};
@@ -439,6 +440,17 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::ScalarFunction(mut call) if call.func.name() == "__tuple" => {
             let changed = zeros::unify(&mut call.args, schema);
             Ok(Transformed::new_transformed(Expr::ScalarFunction(call), changed))
+        }
+        Expr::ScalarFunction(call) if call.func.name() == "get_field" => {
+            let [of, Expr::Literal(name, _)] = call.args.as_slice() else {
+                return Ok(Transformed::no(Expr::ScalarFunction(call)));
+            };
+            let (Ok((_, of)), Some(Some(name))) = (of.to_field(schema), name.try_as_str()) else {
+                return Ok(Transformed::no(Expr::ScalarFunction(call)));
+            };
+            let value = Expr::ScalarFunction(call.clone());
+            let member = keeping::member(&of, name, value);
+            Ok(member.map_or_else(|| Transformed::no(Expr::ScalarFunction(call)), Transformed::yes))
         }
         Expr::ScalarFunction(call) => {
             let alike = |operand, values| {

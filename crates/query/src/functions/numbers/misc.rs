@@ -1,6 +1,7 @@
 //! Functions that fit nowhere else.
 
 use crate::functions::conversion::choice::common_digits;
+use crate::functions::keeping;
 use crate::functions::{MySqlFunction, Param};
 use crate::types;
 use crate::types::kind::{Kind, kind};
@@ -68,9 +69,11 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
             Ok(Arc::new(bits.collect::<Int64Array>()))
         }),
         MySqlFunction::new("__in_set", &[Any, Any], crate::functions::utf8, |args| Ok(Arc::clone(&args[0])))
-            .returning(|types| types.first().cloned().unwrap_or(DataType::Null)),
+            .returning(|types| types.first().cloned().unwrap_or(DataType::Null))
+            .keeping(keeping::first),
         MySqlFunction::new("__single", &[Any, Int], crate::functions::utf8, single)
-            .returning(|types| types.first().cloned().unwrap_or(DataType::Null)),
+            .returning(|types| types.first().cloned().unwrap_or(DataType::Null))
+            .keeping(keeping::first),
         MySqlFunction::new("oct", &[Int], crate::functions::utf8, |args| {
             radix(&args[0], |value| format!("{value:o}"))
         }),

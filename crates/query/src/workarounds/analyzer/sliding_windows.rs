@@ -9,8 +9,6 @@
 //! Upstream: no upstream issue found; apache/datafusion#14271 brought the rule.
 //!
 //! Delete when an aggregate over a frame whose start moves has no order in DataFusion.
-//!
-//! slt: order.slt
 
 use crate::functions;
 use datafusion::common::config::ConfigOptions;
@@ -72,7 +70,7 @@ fn shown(window: Window) -> Result<LogicalPlan> {
         if at < inputs || !is_misjudged(&window.window_expr[at - inputs]) {
             return column;
         }
-        functions::named("__plain").call(vec![column]).alias_qualified(relation.cloned(), field.name())
+        functions::named("__opaque").call(vec![column]).alias_qualified(relation.cloned(), field.name())
     });
     let columns = columns.collect();
     Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(LogicalPlan::Window(window)))?))

@@ -1,6 +1,6 @@
-//! Each workaround for DataFusion is still needed: without it, a file of `tests/slt` that its header names fails.
+//! Each workaround for DataFusion is still needed: without it, the file of `tests/slt/workarounds` that has its name fails.
 //!
-//! A workaround whose file passes without it has become useless, most likely by a newer DataFusion: delete it.
+//! A workaround whose file passes without it has become useless, most likely by a newer DataFusion: delete both.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -49,7 +49,7 @@ const HELPERS: [&str; 4] = ["guard", "node_rule", "only_where", "pass_through"];
 fn a_workaround_says_where_the_fault_is_known_and_when_it_can_be_deleted() {
     let mut silent = Vec::new();
     for workaround in all() {
-        for begin in ["Upstream:", "Delete when", "slt:"] {
+        for begin in ["Upstream:", "Delete when"] {
             if workaround.says(begin).is_none_or(str::is_empty) {
                 silent.push(format!("{}: no `{begin}`", workaround.name));
             }
@@ -58,61 +58,36 @@ fn a_workaround_says_where_the_fault_is_known_and_when_it_can_be_deleted() {
     assert_eq!(silent, [""; 0]);
 }
 
-fn file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slt").join(name)
+fn file(workaround: &str) -> PathBuf {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slt/workarounds");
+    files.join(workaround).with_extension("slt")
 }
 
-/// Whether a file has a failure, with its rows in memory or in data files.
-async fn fails(workaround: &str, name: &str) -> bool {
+/// The failures of a workaround's file, with its rows in memory and in data files.
+async fn failures_of(workaround: &str, server: impl Fn() -> Server) -> Vec<String> {
+    let mut all = Vec::new();
     for place in [Rows::InMemory, Rows::InDataFiles] {
-        let mut server = Server::without_workaround(workaround);
-        if !failures(&mut server, &file(name), place).await.is_empty() {
-            return true;
-        }
+        all.extend(failures(&mut server(), &file(workaround), place).await);
     }
-    false
+    all
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "runs for minutes: cargo test -p tributary-query --test workarounds -- --ignored"]
-async fn without_a_workaround_one_of_its_files_fails() {
-    let mut useless = Vec::new();
-    for workaround in all() {
-        let files =
-            workaround.says("slt:").unwrap_or_default().split(", ").map(|file| file.trim_matches('`'));
-        for name in files.filter(|name| !name.is_empty()) {
-            let is_needed = fails(&workaround.name, name).await;
-            println!("{name} without {}: {}", workaround.name, if is_needed { "fails" } else { "passes" });
-            if !is_needed {
-                useless.push(format!("{} passes without {}", name, workaround.name));
-            }
-        }
+async fn the_file_of_a_workaround_fails_without_it_and_passes_with_it() {
+    for Workaround { name, .. } in all() {
+        let failed = failures_of(&name, Server::new).await;
+        assert!(failed.is_empty(), "{name}:\n\n{}", failed.join("\n\n"));
+        let failed = failures_of(&name, || Server::without_workaround(&name)).await;
+        assert!(!failed.is_empty(), "{name} is not needed any more, or its case is elsewhere");
     }
-    assert_eq!(useless, [""; 0], "these workarounds are not needed any more, or their cases are elsewhere");
 }
 
-/// Lists the files that need each workaround, for its header: `cargo test … -- --ignored --nocapture`.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "runs every file once for each workaround"]
-async fn list_the_files_that_need_each_workaround() {
-    let mut names: Vec<String> = std::fs::read_dir(file(""))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    for workaround in all() {
-        let mut needed = Vec::new();
-        for name in &names {
-            let mut server = Server::without_workaround(&workaround.name);
-            let failed = failures(&mut server, &file(name), Rows::InMemory).await;
-            if let Some(first) = failed.first() {
-                needed.push(format!(
-                    "{name} ({}): {}",
-                    failed.len(),
-                    first.lines().next().unwrap_or_default()
-                ));
-            }
-        }
-        println!("{}\n  {}", workaround.name, needed.join("\n  "));
+#[test]
+fn each_file_is_of_a_workaround() {
+    let names: Vec<String> = all().into_iter().map(|workaround| workaround.name).collect();
+    for entry in std::fs::read_dir(file("any").parent().unwrap()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert!(names.iter().any(|known| known == name), "{} is of no workaround", path.display());
     }
 }

@@ -10,7 +10,6 @@ pub mod node_rule;
 pub mod only_where;
 pub mod pass_through;
 mod shown_columns;
-mod top_rows;
 
 use super::InUse;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
@@ -20,8 +19,7 @@ use only_where::Rule;
 type Workaround = (&'static str, fn(Vec<Rule>) -> Vec<Rule>);
 
 /// All workarounds here, in the order in which they are put in.
-const ALL: [Workaround; 8] = [
-    ("top_rows", top_rows::sorted_by_all_keys),
+const ALL: [Workaround; 7] = [
     ("distinct_counts", distinct_counts::counted),
     ("first_groups", first_groups::limited),
     ("shown_columns", shown_columns::shown),

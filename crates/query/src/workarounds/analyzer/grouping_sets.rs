@@ -7,8 +7,6 @@
 //! Upstream: no upstream issue found for the order; apache/datafusion#24038 is the same of statistics.
 //!
 //! Delete when DataFusion keeps no order and no constant of a key through grouping sets.
-//!
-//! slt: grouping.slt
 
 use crate::functions;
 use datafusion::common::config::ConfigOptions;

@@ -6,8 +6,6 @@
 //! Upstream: no upstream issue found.
 //!
 //! Delete when DataFusion gives calculated keys of both sides names of their own.
-//!
-//! slt: `three_valued.slt`
 
 use super::guard::{Rule, node_rule};
 use datafusion::common::tree_node::Transformed;

@@ -8,8 +8,6 @@
 //! Upstream: no upstream issue found; apache/datafusion#3643 brought the rule for decimals.
 //!
 //! Delete when the simplifier keeps the type of a product and leaves `m % 1` alone.
-//!
-//! slt: numbers.slt
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use arrow::datatypes::DataType;

@@ -7,8 +7,6 @@
 //! Upstream: no upstream issue found.
 //!
 //! Delete when `propagate_empty_relation` keeps the qualifiers of the union.
-//!
-//! slt: sets.slt
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::Result;

@@ -7,8 +7,6 @@
 //! Upstream: no upstream issue found.
 //!
 //! Delete when `push_down_filter` leaves conditions without columns and volatile ones above aggregates and windows.
-//!
-//! slt: grouping.slt
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::Result;

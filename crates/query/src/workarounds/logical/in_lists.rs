@@ -7,8 +7,6 @@
 //! Upstream: apache/datafusion#24258, which mends it.
 //!
 //! Delete when DataFusion has that change.
-//!
-//! slt: `three_valued.slt`
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use arrow::datatypes::DataType;

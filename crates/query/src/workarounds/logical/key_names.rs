@@ -7,8 +7,6 @@
 //! Upstream: no upstream issue found.
 //!
 //! Delete when the physical planner tells keys apart that differ in a CAST only.
-//!
-//! slt: zeros.slt
 
 use super::guard::{Rule, node_rule};
 use datafusion::common::{DFSchema, Result, tree_node::Transformed};

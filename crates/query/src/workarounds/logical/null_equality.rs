@@ -6,8 +6,6 @@
 //! Upstream: no upstream issue found; apache/datafusion#17319 made keys of `<=>`.
 //!
 //! Delete when each key of a join has its own equality of NULLs.
-//!
-//! slt: `three_valued.slt`
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::tree_node::Transformed;

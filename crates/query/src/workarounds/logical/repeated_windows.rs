@@ -7,8 +7,6 @@
 //! Upstream: apache/datafusion#15190, mended by apache/datafusion#24750.
 //!
 //! Delete when DataFusion has that change.
-//!
-//! slt: order.slt
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::tree_node::{Transformed, TreeNode};

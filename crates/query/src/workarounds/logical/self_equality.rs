@@ -6,8 +6,6 @@
 //! Upstream: no upstream issue found; apache/datafusion#25480 is another fault of the same rule.
 //!
 //! Delete when decorrelation keeps a condition of outer columns only.
-//!
-//! slt: `subquery_names.slt`
 
 use super::guard::{Rule, node_rule};
 use datafusion::common::Result;

@@ -7,8 +7,6 @@
 //! Upstream: apache/datafusion#4844 is the same of filters.
 //!
 //! Delete when `eliminate_cross_join` keeps keys whose sides ask several tables.
-//!
-//! slt: select.slt
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::tree_node::Transformed;

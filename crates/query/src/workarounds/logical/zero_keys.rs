@@ -6,8 +6,6 @@
 //! Upstream: apache/datafusion#22490, mended in part by apache/datafusion#22835.
 //!
 //! Delete when filters that joins make of their keys take both zeros for one.
-//!
-//! slt: zeros.slt
 
 use super::guard::{Rule, node_rule};
 use crate::meaning::zeros::{has_one_zero, unify};

@@ -7,8 +7,6 @@
 //! Upstream: no upstream issue found.
 //!
 //! Delete when an equality with a calculation says nothing of orders in DataFusion.
-//!
-//! slt: order.slt
 
 use crate::workarounds::physical::node_rule::{Changed, node_rule};
 use crate::workarounds::physical::only_where::Rule;

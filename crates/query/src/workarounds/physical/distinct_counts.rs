@@ -7,8 +7,6 @@
 //! Upstream: no upstream issue found; apache/datafusion#20845 brought the rule.
 //!
 //! Delete when a constant has no distinct value over no rows.
-//!
-//! slt: aggregates.slt
 
 use crate::workarounds::physical::node_rule::kept_to;
 use crate::workarounds::physical::only_where::Rule;

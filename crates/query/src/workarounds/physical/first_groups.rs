@@ -8,8 +8,6 @@
 //! Upstream: apache/datafusion#25066, which mends it for windows.
 //!
 //! Delete when the rule stops at windows and goes by places instead of names.
-//!
-//! slt: order.slt
 
 use crate::workarounds::physical::node_rule::kept_to;
 use crate::workarounds::physical::only_where::Rule;

@@ -4,8 +4,10 @@
 //! `LEFT JOIN (SELECT k, 1 AS flag FROM u) v`, and has that value or NULL above. DataFusion treats it as constant and omits it
 //! from an ORDER BY. Two columns may be equal in one branch of a UNION ALL and not in the next, as in
 //! `SELECT k, k … UNION ALL SELECT k, a …`. DataFusion sorts the first branch by one of them and then finds that the branches
-//! have no order in common (apache/datafusion 16171); likewise if a column is constant in only one branch. [`guarded`] inserts a
-//! node that passes on rows and their order, but neither constants nor equal columns.
+//! have no order in common (apache/datafusion 16171); likewise if a column is constant in only one branch. A key that is constant
+//! in each branch, but not the same constant, was missing in the sorts of an ORDER BY with LIMIT, whose partitions tell each other
+//! the last row that may still count, and so threw out rows of another. [`guarded`] inserts a node that passes on rows and their
+//! order, but neither constants nor equal columns.
 //!
 //! Two keys of CUBE that are the same column are equal below the aggregate; above it, one of them is NULL in some sets. No sort
 //! moves down through the node, so it is also placed above a limit with an OFFSET: DataFusion turned a sort above
@@ -14,8 +16,6 @@
 //! Upstream: apache/datafusion#16171 and apache/datafusion#24958.
 //!
 //! Delete when both are closed.
-//!
-//! slt: order.slt
 
 use crate::workarounds::physical::node_rule::{Changed, node_rule, place_of};
 use crate::workarounds::physical::only_where::Rule;

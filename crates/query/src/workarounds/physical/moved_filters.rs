@@ -7,8 +7,6 @@
 //! Upstream: apache/datafusion#25296 and apache/datafusion#25244, fixed by apache/datafusion#25259.
 //!
 //! Delete when DataFusion has that change.
-//!
-//! slt: order.slt
 
 use crate::workarounds::physical::only_where::{OnlyWhere, Rule};
 use arrow::datatypes::Schema;

@@ -7,8 +7,6 @@
 //! Upstream: no upstream issue found; apache/datafusion#11492 was another plan that the same check refused.
 //!
 //! Delete when DataFusion does not refuse such a plan of its own.
-//!
-//! slt: order.slt
 
 use crate::workarounds::physical::node_rule::{Changed, node_rule, place_of};
 use crate::workarounds::physical::only_where::Rule;

@@ -8,8 +8,6 @@
 //! Upstream: no upstream issue found.
 //!
 //! Delete when the rule that moves projections counts through a projection that is embedded in a filter.
-//!
-//! slt: select.slt
 
 use crate::workarounds::physical::node_rule::Changed;
 use crate::workarounds::physical::only_where::Rule;

@@ -2,12 +2,13 @@
 //!
 //! A function here is a name, the kinds of its parameters, a result type and a body over whole arrays; [`MySqlFunction`] converts
 //! the arguments leniently (text that is not a number is NULL) and calls the body. Names with two leading underscores are not for
-//! users: the rewrite of a query inserts them. Functions that DataFusion has under another name are in `meaning::rewrite::calls`.
+//! users: the rewrite of a query inserts them. All names that users may call are in [`declared`](declared()).
 //!
 //! Not here: plans, tables and sessions. A function sees arrays and the fields of its arguments.
 
 pub mod conversion;
 pub mod dates;
+mod declared;
 mod json;
 pub mod keeping;
 pub mod nested;
@@ -16,6 +17,7 @@ pub mod states;
 pub mod system;
 mod text;
 
+pub use declared::{Declared, Family, Means, declared, meant};
 pub use json::variant::MEMBER;
 pub use numbers::sum::sum;
 

@@ -14,7 +14,7 @@ use tributary_types::DataType as Declared;
 use tributary_types::state::{Bitmap, Hll};
 
 /// The names of these aggregates.
-pub const NAMES: [&str; 7] = [
+const NAMES: [&str; 7] = [
     "bitmap_union",
     "bitmap_intersect",
     "bitmap_union_count",

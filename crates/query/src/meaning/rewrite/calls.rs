@@ -1,14 +1,13 @@
 //! Function calls: MySQL's and Doris's names → DataFusion's or ours.
 //!
-//! A call that is not mentioned here is passed to the planner unchanged, if its name is one of `functions` or one of DataFusion's
-//! with the same meaning as in MySQL ([`known`]).
+//! The table of functions ([`functions::declared`]) says how a call is planned; forms of their own are here.
 
 mod aggregates;
 mod forms;
-mod known;
 
 use super::exprs::{as_text, rounded};
 use super::{Rewriter, ast, dates};
+use crate::functions::{self, Means};
 use sqlparser::ast::{
     BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     ObjectName,
@@ -17,95 +16,11 @@ use tributary_types::{ErrorCode, SqlError};
 
 pub(super) use aggregates::is_aggregate;
 
-/// Functions of one or more texts, under the name that computes them.
-const OF_TEXT: [(&str, &str); 22] = [
-    ("upper", "upper"),
-    ("ucase", "upper"),
-    ("lower", "lower"),
-    ("lcase", "lower"),
-    ("length", "octet_length"),
-    ("octet_length", "octet_length"),
-    ("char_length", "character_length"),
-    ("character_length", "character_length"),
-    ("bit_length", "bit_length"),
-    ("ascii", "ascii"),
-    ("ord", "ord"),
-    ("replace", "replace"),
-    ("initcap", "initcap"),
-    ("starts_with", "starts_with"),
-    ("ends_with", "ends_with"),
-    ("translate", "translate"),
-    ("md5", "md5"),
-    ("regexp", "regexp_like"),
-    ("regexp_like", "regexp_like"),
-    ("rlike", "regexp_like"),
-    ("sha", "sha1"),
-    ("levenshtein", "levenshtein"),
-];
-
-/// Functions of floating-point numbers, under the name that computes them. NULL where they are
-/// not defined.
-const OF_REAL: [(&str, &str); 15] = [
-    ("cbrt", "cbrt"),
-    ("sin", "sin"),
-    ("cos", "cos"),
-    ("tan", "tan"),
-    ("atan", "atan"),
-    ("atan2", "atan2"),
-    ("cot", "cot"),
-    ("degrees", "degrees"),
-    ("radians", "radians"),
-    ("sinh", "sinh"),
-    ("cosh", "cosh"),
-    ("tanh", "tanh"),
-    ("asinh", "asinh"),
-    ("acosh", "acosh"),
-    ("atanh", "atanh"),
-];
-
-/// Other names of functions that take any arguments.
-const RENAMED: [(&str, &str); 31] = [
-    ("dlog1", "ln"),
-    ("dlog10", "log10"),
-    ("mid", "substring"),
-    ("power", "pow"),
-    ("fpow", "pow"),
-    ("substr", "substring"),
-    ("strleft", "left"),
-    ("strright", "right"),
-    ("inet_aton", "ipv4_string_to_num_or_null"),
-    ("inet_ntoa", "ipv4_num_to_string"),
-    ("jsonb_extract", "json_extract"),
-    ("json_extract_string", "get_json_string"),
-    ("jsonb_extract_string", "get_json_string"),
-    ("get_json_object", "get_json_string"),
-    ("json_extract_int", "get_json_int"),
-    ("jsonb_extract_int", "get_json_int"),
-    ("json_extract_bigint", "get_json_bigint"),
-    ("jsonb_extract_bigint", "get_json_bigint"),
-    ("json_extract_double", "get_json_double"),
-    ("jsonb_extract_double", "get_json_double"),
-    ("json_extract_bool", "get_json_bool"),
-    ("jsonb_extract_bool", "get_json_bool"),
-    ("jsonb_type", "json_type"),
-    ("to_date", "__date"),
-    ("date", "__date"),
-    ("datev2", "__date"),
-    ("timestamp", "__datetime"),
-    ("time", "__time"),
-    ("cardinality", "array_size"),
-    ("size", "array_size"),
-    // The planner would take a plain `map` for its own.
-    ("map", "__map"),
-];
-
-fn lookup<'a>(table: &[(&'a str, &'a str)], name: &str) -> Option<&'a str> {
-    table.iter().find(|(from, _)| *from == name).map(|(_, to)| *to)
-}
-
 impl Rewriter<'_> {
     pub(super) fn function(&self, mut function: Function) -> Result<Expr, SqlError> {
         let name = last_name(&function.name);
+        let declared = functions::meant(&name);
+        let name = declared.map_or(name, |declared| declared.name.to_owned());
         rename(&mut function, &name);
         if let Some(rewritten) = self.aggregate(&name, &mut function)? {
             return Ok(rewritten);
@@ -117,19 +32,15 @@ impl Rewriter<'_> {
         if let Some(constant) = self.constant(&name, &args)? {
             return Ok(constant);
         }
-        if let Some(to) = lookup(&OF_TEXT, &name) {
-            return Ok(ast::call(to, args.into_iter().map(as_text).collect()));
+        match declared.map(|declared| declared.means) {
+            Some(Means::OfTexts(to)) => Ok(ast::call(to, args.into_iter().map(as_text).collect())),
+            Some(Means::OfReals(to)) => Ok(ast::call("__finite", vec![ast::call(to, doubles(args))])),
+            Some(Means::Is(to)) => {
+                rename(&mut function, to);
+                Ok(Expr::Function(function))
+            }
+            _ => self.special(&name, args, function),
         }
-        if let Some(to) = lookup(&OF_REAL, &name)
-            && (name.as_str(), args.len()) != ("atan", 2)
-        {
-            return Ok(ast::call("__finite", vec![ast::call(to, doubles(args))]));
-        }
-        if let Some(to) = lookup(&RENAMED, &name) {
-            rename(&mut function, to);
-            return Ok(Expr::Function(function));
-        }
-        self.special(&name, args, function)
     }
 
     /// Functions with one value for a whole statement.
@@ -167,6 +78,7 @@ impl Rewriter<'_> {
             ("isnull", 1) => Expr::IsNull(Box::new(args.remove(0))),
             ("mod", 2) => infix(args, BinaryOperator::Modulo),
             ("log", 1) => ast::call("ln", args),
+            ("atan", 1) => ast::call("__finite", vec![ast::call("atan", doubles(args))]),
             ("atan", 2) => ast::call("__finite", vec![ast::call("atan2", doubles(args))]),
             ("ceiling", 1) => rounded("ceil", args.remove(0), ast::number(0)),
             ("ceil" | "floor" | "round" | "truncate", 1) => rounded(name, args.remove(0), ast::number(0)),
@@ -294,10 +206,22 @@ fn nested(name: &str, mut args: Vec<Expr>, function: Function) -> Result<Expr, S
 /// A call that the planner gets as it is.
 fn known(function: Function) -> Result<Expr, SqlError> {
     let name = last_name(&function.name);
-    if known::is_known(&name) {
-        return Ok(Expr::Function(function));
+    let declared = functions::declared(&name);
+    let is_planned = match declared.map(|declared| declared.means) {
+        Some(Means::Ours | Means::DataFusion) => true,
+        _ => functions::is_ours(&name),
+    };
+    match declared {
+        _ if is_planned => Ok(Expr::Function(function)),
+        Some(declared) => Err(SqlError::detail(
+            ErrorCode::Unknown,
+            format!(
+                "Incorrect parameters in the call to function '{name}', which takes {}",
+                declared.signature
+            ),
+        )),
+        None => Err(SqlError::detail(ErrorCode::UnknownFunction, format!("Can not found function '{name}'"))),
     }
-    Err(SqlError::detail(ErrorCode::UnknownFunction, format!("Can not found function '{name}'")))
 }
 
 fn doubles(args: Vec<Expr>) -> Vec<Expr> {

@@ -1,8 +1,8 @@
 //! Calls of aggregates and window functions: Doris's names and arguments → DataFusion's.
 
 use super::super::{Rewriter, ast};
-use super::{as_text, last_name, lookup, plain_args, rename, set_args};
-use crate::functions::states::aggregates;
+use super::{as_text, last_name, plain_args, rename, set_args};
+use crate::functions::{self, Declared, Family, Means};
 use sqlparser::ast::{
     BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArgumentClause, FunctionArguments,
     NullTreatment, OrderByExpr, Value, visit_expressions,
@@ -11,54 +11,6 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 use tributary_types::{ErrorCode, SqlError};
-
-/// Aggregates that calculate: their arguments are taken as numbers.
-const NUMERIC: [(&str, &str); 13] = [
-    ("sum", "sum"),
-    ("avg", "avg"),
-    ("std", "stddev_pop"),
-    ("stddev", "stddev_pop"),
-    ("stddev_pop", "stddev_pop"),
-    ("stddev_samp", "stddev_samp"),
-    ("variance", "var_pop"),
-    ("var_pop", "var_pop"),
-    ("variance_pop", "var_pop"),
-    ("var_samp", "var_samp"),
-    ("variance_samp", "var_samp"),
-    ("percentile_approx", "approx_percentile_cont"),
-    ("array_agg", "array_agg"),
-];
-
-/// Aggregates of floating-point numbers.
-const OF_REAL: [(&str, &str); 13] = [
-    ("covar", "covar_pop"),
-    ("covar_pop", "covar_pop"),
-    ("covar_samp", "covar_samp"),
-    ("corr", "corr"),
-    ("regr_avgx", "regr_avgx"),
-    ("regr_avgy", "regr_avgy"),
-    ("regr_count", "regr_count"),
-    ("regr_intercept", "regr_intercept"),
-    ("regr_r2", "regr_r2"),
-    ("regr_slope", "regr_slope"),
-    ("regr_sxx", "regr_sxx"),
-    ("regr_sxy", "regr_sxy"),
-    ("regr_syy", "regr_syy"),
-];
-
-/// Aggregates under another name of DataFusion's.
-const RENAMED: [(&str, &str); 7] = [
-    ("hll_raw_agg", "hll_union"),
-    ("any", "any_value"),
-    ("ndv", "approx_distinct"),
-    ("approx_count_distinct", "approx_distinct"),
-    ("group_bit_and", "bit_and"),
-    ("group_bit_or", "bit_or"),
-    ("group_bit_xor", "bit_xor"),
-];
-
-/// Aggregates that are a function over the list of a group's values.
-const OVER_LISTS: [&str; 4] = ["group_concat", "percentile", "percentile_cont", "median"];
 
 /// Whether a call aggregates many rows into one value. With OVER it computes one value for each row.
 pub(in super::super) fn is_aggregate(function: &Function) -> bool {
@@ -70,11 +22,8 @@ pub(in super::super) fn is_aggregate(function: &Function) -> bool {
         names.map(str::to_lowercase).collect()
     });
     let name = last_name(&function.name);
-    let tables: [&[(&str, &str)]; 3] = [&NUMERIC, &OF_REAL, &RENAMED];
-    let ours = OVER_LISTS.contains(&name.as_str())
-        || aggregates::NAMES.contains(&name.as_str())
-        || tables.iter().any(|table| lookup(table, &name).is_some());
-    function.over.is_none() && (ours || NAMES.contains(&name))
+    let is_declared = functions::meant(&name).is_some_and(|declared| declared.family == Family::Aggregates);
+    function.over.is_none() && (is_declared || NAMES.contains(&name))
 }
 
 impl Rewriter<'_> {
@@ -82,22 +31,23 @@ impl Rewriter<'_> {
     pub(super) fn aggregate(&self, name: &str, function: &mut Function) -> Result<Option<Expr>, SqlError> {
         let Some(mut args) = plain_args(function) else { return Ok(None) };
         function.filter = function.filter.take().map(|condition| Box::new(ast::truth(*condition)));
-        if let Some(to) = lookup(&NUMERIC, name)
-            && !args.is_empty()
-        {
-            if to != "array_agg" {
-                let kind = if to == "approx_percentile_cont" { "__double" } else { "__numeric" };
-                let first = args.remove(0);
-                args.insert(0, ast::call(kind, vec![first]));
+        match functions::declared(name) {
+            Some(Declared { means: Means::OfNumbers(to), .. }) if !args.is_empty() => {
+                if *to != "array_agg" {
+                    let kind = if *to == "approx_percentile_cont" { "__double" } else { "__numeric" };
+                    let first = args.remove(0);
+                    args.insert(0, ast::call(kind, vec![first]));
+                }
+                return Ok(Some(renamed(function, to, args)));
             }
-            return Ok(Some(renamed(function, to, args)));
-        }
-        if let Some(to) = lookup(&OF_REAL, name) {
-            let args = args.into_iter().map(|arg| ast::call("__double", vec![arg])).collect();
-            return Ok(Some(renamed(function, to, args)));
-        }
-        if let Some(to) = lookup(&RENAMED, name) {
-            return Ok(Some(renamed(function, to, args)));
+            Some(Declared { means: Means::AggregateOfReals(to), .. }) => {
+                let args = args.into_iter().map(|arg| ast::call("__double", vec![arg])).collect();
+                return Ok(Some(renamed(function, to, args)));
+            }
+            Some(Declared { means: Means::Is(to), family: Family::Aggregates, .. }) => {
+                return Ok(Some(renamed(function, to, args)));
+            }
+            _ => {}
         }
         Ok(match (name, args.len()) {
             ("count", 2..) => Some(renamed(function, "count", vec![ast::call("__tuple", args)])),

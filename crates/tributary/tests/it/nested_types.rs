@@ -156,3 +156,28 @@ fn addresses_and_variants_come_by_every_door_and_are_there_after_a_crash() {
     assert_eq!(client.rows("SELECT b, v['n'] FROM copy WHERE a = '9.9.9.9'"), ["2001:db8::1|1"]);
     assert!(client.rows("DESC copy")[1].starts_with("b|ipv6|"));
 }
+
+#[test]
+fn rows_of_arrays_maps_and_their_texts_stand_beside_rows_of_expressions() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE n (id INT, a ARRAY<INT>, m MAP<VARCHAR(10), INT>) DUPLICATE KEY(id)
+        DISTRIBUTED BY HASH(id) BUCKETS 1");
+    let insert =
+        "INSERT INTO n VALUES (1, [1], {'a': 1}), (1 + 1, '[2]', '{\"b\":2}'), (3, [3, 4], map('c', 3)),
+        (4, NULL, DEFAULT), (5, [1 + 4, NULL], {'d': 2 + 2, 'e': NULL}), (2 * 3, '[6]', {'f': 6})";
+    assert_eq!(db.client.ok(insert).affected_rows, 6);
+    assert_eq!(
+        db.client.rows("SELECT * FROM n ORDER BY id"),
+        [
+            "1|[1]|{\"a\":1}",
+            "2|[2]|{\"b\":2}",
+            "3|[3, 4]|{\"c\":3}",
+            "4|NULL|NULL",
+            "5|[5, null]|{\"d\":4, \"e\":null}",
+            "6|[6]|{\"f\":6}",
+        ]
+    );
+    let error = db.client.error("INSERT INTO n VALUES (1 + 6, ['x'], NULL)");
+    assert!(error.message.contains("Insert has filtered data in strict mode"), "{}", error.message);
+}

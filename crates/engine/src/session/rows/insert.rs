@@ -18,6 +18,7 @@ use crate::session::{EngineSession, LastInsert};
 use crate::variables::QUERY_TIMEOUT_DEFAULT_SECONDS;
 use futures::StreamExt;
 use sqlparser::ast::Value as SqlValue;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tributary_decode::{
@@ -663,10 +664,67 @@ fn is_single_row(query: &SelectQuery) -> bool {
     }
 }
 
-/// Queries that compute rows of expressions, a few rows each.
+/// Queries that compute rows of expressions, a few rows each. Rows with arrays, maps or structs of other forms have queries of
+/// their own: one query would look for the common type of `[1]` and `'[2]'`, where each is a value of the column's type.
 pub(in crate::session) fn row_queries(rows: Vec<Vec<Expr>>) -> Vec<SelectQuery> {
-    let mut rows = rows.into_iter();
-    std::iter::from_fn(|| SelectQuery::of_rows(rows.by_ref().take(ROWS_PER_QUERY).collect())).collect()
+    let mut rows = rows.into_iter().peekable();
+    std::iter::from_fn(|| {
+        let first = rows.next()?;
+        let form = nested_form(&first);
+        let mut alike = vec![first];
+        while alike.len() < ROWS_PER_QUERY
+            && let Some(next) = rows.next_if(|row| nested_form(row) == form)
+        {
+            alike.push(next);
+        }
+        SelectQuery::of_rows(alike)
+    })
+    .collect()
+}
+
+/// The places of a row at which there is an array, a map or a struct, each with the form of its values.
+fn nested_form(row: &[Expr]) -> Vec<(usize, String)> {
+    let forms = row.iter().enumerate().filter(|(_, expr)| is_nested(expr));
+    forms.map(|(place, expr)| (place, form_of(expr))).collect()
+}
+
+fn is_nested(expr: &Expr) -> bool {
+    match expr {
+        Expr::Array(_) | Expr::Map(_) | Expr::Dictionary(_) | Expr::Struct { .. } | Expr::Named { .. } => {
+            true
+        }
+        Expr::Nested(inner) => is_nested(inner),
+        Expr::Function(call) => {
+            let name = call.name.to_string().to_ascii_lowercase();
+            ["array", "map", "struct", "named_struct"].contains(&name.as_str())
+        }
+        _ => false,
+    }
+}
+
+/// The text of an expression in which all numbers are alike, all texts are, and an array has each form of its elements once. Equal
+/// forms have one type; a needless difference only costs a query.
+fn form_of(expr: &Expr) -> String {
+    if let Expr::Array(array) = expr {
+        let forms: BTreeSet<String> = array.elem.iter().map(form_of).collect();
+        return format!("{forms:?}");
+    }
+    let mut form = String::new();
+    let mut quote = None;
+    for letter in expr.to_string().chars() {
+        match (quote, letter) {
+            (Some(open), letter) if letter == open => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                form.push('s');
+            }
+            (None, '0'..='9') if form.ends_with('0') => {}
+            (None, '0'..='9') => form.push('0'),
+            (None, letter) => form.push(letter),
+        }
+    }
+    form
 }
 
 /// The rows of VALUES with one expression for each field of the target.

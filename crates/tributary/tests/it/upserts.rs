@@ -325,3 +325,20 @@ fn the_sequence_may_be_a_field_that_the_table_does_not_have() {
         assert_eq!(db.client.rows("SELECT id, v FROM q"), ["1|new"], "{number}: {format}");
     }
 }
+
+#[test]
+fn a_mapped_sequence_is_shown_by_its_hidden_name() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE m (k INT, v INT, ver BIGINT) UNIQUE KEY(k) DISTRIBUTED BY HASH(k) BUCKETS 1
+        PROPERTIES ('function_column.sequence_col' = 'ver')");
+    db.client.ok("INSERT INTO m VALUES (1, 10, 5), (1, 11, 4), (2, 20, 7)");
+    let shown = "SELECT k, __DORIS_SEQUENCE_COL__, v FROM m ORDER BY k";
+    assert_eq!(db.client.rows(shown), ["1|5|10", "2|7|20"]);
+    assert_eq!(db.client.rows("SELECT k FROM m WHERE __doris_sequence_col__ > 5"), ["2"]);
+    assert_eq!(db.client.rows("SELECT * FROM m ORDER BY k"), ["1|10|5", "2|20|7"]);
+    db.client.ok("SET enable_fold_nondeterministic_fn = true");
+    let variable = db.client.rows("SHOW VARIABLES LIKE 'enable_fold_nondeterministic_fn'");
+    assert!(variable[0].starts_with("enable_fold_nondeterministic_fn|true"), "{variable:?}");
+    assert_eq!(db.client.rows(shown), ["1|5|10", "2|7|20"]);
+}

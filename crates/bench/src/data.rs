@@ -95,7 +95,7 @@ const STRIDE: u64 = 2_654_435_761;
 
 impl Order {
     /// The id of the row with that number.
-    fn id(self, number: u32) -> u32 {
+    pub(crate) fn id(self, number: u32) -> u32 {
         match self {
             Self::New => number,
             Self::Random(among) => {

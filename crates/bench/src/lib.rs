@@ -11,6 +11,7 @@ mod error;
 mod insert_select;
 mod keys;
 mod options;
+mod parquet_load;
 mod partitions;
 mod published;
 mod query;

@@ -8,7 +8,7 @@ use crate::keys::{self, Keys, Model};
 use crate::report;
 use crate::server::Address;
 use crate::suite::{Suite, Target};
-use crate::{insert_select, partitions, query, schema_change};
+use crate::{insert_select, parquet_load, partitions, query, schema_change};
 use clap::{Args, Subcommand};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -185,6 +185,17 @@ enum Test {
         #[arg(long, default_value_t = 10_000)]
         files: u32,
     },
+    /// Stream Load of a whole lineitem as one Parquet file: rows per second, and the processors that the server used
+    ParquetLoad {
+        #[arg(long, default_value_t = 6_000_000, value_parser = clap::value_parser!(u32).range(1..))]
+        rows: u32,
+        /// Rows of a row group of the file
+        #[arg(long, default_value_t = 1_048_576, value_parser = clap::value_parser!(u32).range(1..))]
+        row_group_rows: u32,
+        /// The rows are not in the order of the table's keys
+        #[arg(long)]
+        shuffled: bool,
+    },
     /// INSERT INTO … SELECT of a whole lineitem, compared with plain DataFusion writing the same rows as Parquet
     InsertSelect {
         #[arg(long, default_value_t = 6_000_000)]
@@ -216,6 +227,11 @@ impl Bench {
         }
         if let Test::SchemaChange { rows } = self.test {
             return schema_change::run(&target, rows);
+        }
+        if let Test::ParquetLoad { rows, row_group_rows, shuffled } = self.test {
+            let before = self.common.against.as_ref().map(|binary| target.with_program(binary.clone()));
+            let file = parquet_load::File::of(rows, row_group_rows, shuffled)?;
+            return parquet_load::run(&target, before.as_ref(), &file, self.common.runs.max(1));
         }
         match self.test {
             Test::PartitionsOfALoad { partitions, rows } => {
@@ -338,6 +354,7 @@ impl Test {
             | Self::PartitionQueries { .. }
             | Self::Query { .. }
             | Self::InsertSelect { .. }
+            | Self::ParquetLoad { .. }
             | Self::KeyQueries { .. }
             | Self::SchemaChange { .. } => (),
         }

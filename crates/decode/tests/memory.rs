@@ -58,7 +58,11 @@ fn strings() -> Arc<TableDef> {
 }
 
 /// A host with little memory.
-struct Host;
+#[derive(Default)]
+struct Host {
+    /// Granted to all accounts.
+    granted: Arc<Mutex<usize>>,
+}
 
 impl LoadHost for Host {
     fn spool(&self) -> Box<dyn Spool> {
@@ -74,20 +78,36 @@ impl LoadHost for Host {
     }
 
     fn memory(&self) -> Box<dyn MemoryAccount> {
-        Box::new(Account)
+        Box::new(Account { granted: Arc::clone(&self.granted), own: Mutex::new(0) })
     }
 }
 
-struct Account;
+struct Account {
+    granted: Arc<Mutex<usize>>,
+    own: Mutex<usize>,
+}
 
 impl MemoryAccount for Account {
     fn resize(&self, bytes: usize) -> bool {
-        bytes <= GRANTED
+        let mut all = self.granted.lock().expect("no panic");
+        let mut own = self.own.lock().expect("no panic");
+        let resized = *all - *own + bytes;
+        let is_granted = bytes <= *own || resized <= GRANTED;
+        if is_granted {
+            (*all, *own) = (resized, bytes);
+        }
+        is_granted
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        self.resize(0);
     }
 }
 
 fn host() -> Arc<dyn LoadHost> {
-    Arc::new(Host)
+    Arc::new(Host::default())
 }
 
 /// Loads a body, one block at a time. Returns the number of blocks, and the bytes of the largest.
@@ -313,4 +333,53 @@ fn texts_that_repeat_the_one_before_count_in_full() {
     for text in refusals(&alone, ColumnarFormat::Parquet, &body) {
         assert!(text.contains("loads hold all the memory"), "{text}");
     }
+}
+
+#[test]
+fn parts_that_need_too_much_together_are_read_as_one() {
+    let alone = Alone::new();
+    // A dictionary of 40 MiB, which each part needs; nearly all rows are NULL.
+    let text = |number: usize| "0123456789".repeat(70_000) + &number.to_string();
+    let texts: StringArray =
+        (0..150_000).map(|row| (row % 1500 == 7).then(|| text(row / 1500 % 60))).collect();
+    let properties = zstd()
+        .set_dictionary_page_size_limit(usize::MAX)
+        .set_max_row_group_row_count(Some(1 << 20))
+        .set_data_page_row_count_limit(1000);
+    let body = parquet(&batch(vec![Arc::new(texts)]), properties);
+    let host = Arc::new(Host::default());
+    let of_load: Arc<dyn LoadHost> = Arc::<Host>::clone(&host);
+    let target = Target::new(&strings(), None).expect("it has columns");
+    let builder = BlockBuilder::new(target.schema());
+    let format = BodyFormat::Columnar(ColumnarFormat::Parquet);
+    let mut decoder =
+        format.decoder(target, LoadRules::default(), builder, &of_load).expect("it is a format");
+    alone.limited(BUDGET, || {
+        decoder.push(&body).expect("it is gathered");
+        let mut parts = decoder.divide(2, 0).expect("it is whole");
+        assert_eq!(parts.len(), 2);
+        let (mut refused, mut is_more) = (None, true);
+        while refused.is_none() && is_more {
+            is_more = false;
+            for part in &mut parts {
+                match part.resume() {
+                    Ok(has_rows) => is_more |= has_rows,
+                    Err(error) => refused = Some(error),
+                }
+                part.take_blocks();
+            }
+        }
+        let text = refused.expect("one was refused").detail_text().to_owned();
+        assert!(text.contains("loads hold all the memory"), "{text}");
+        assert!(decoder.parts_lacked_memory());
+        drop(parts);
+        decoder.finish().expect("there is memory for one");
+        decoder.take_blocks();
+        while decoder.resume().expect("there is memory for one") {
+            decoder.take_blocks();
+        }
+    });
+    assert_eq!(decoder.counts().loaded, 150_000);
+    drop(decoder);
+    assert_eq!(*host.granted.lock().expect("no panic"), 0, "everything was given back");
 }

@@ -19,6 +19,7 @@ use crate::files::outfile::LineFormat;
 use crate::jobs::broker_load::BrokerLoads;
 use crate::jobs::export::Exports;
 use crate::jobs::routine_load::Jobs;
+use crate::load::body::parts::DecodeThreads;
 use crate::load::builders::Builders;
 use crate::load::error_log::ErrorLog;
 use crate::load::generated::GeneratedColumns;
@@ -57,6 +58,8 @@ pub struct Engine {
     /// Expressions of generated columns.
     pub(crate) generated: GeneratedColumns,
     pub(crate) jobs: Jobs,
+    /// Threads that decode parts of large bodies.
+    pub(crate) decode_threads: DecodeThreads,
     /// Turns of loads that write data files.
     pub(crate) file_loads: Arc<Semaphore>,
     pub(crate) broker_loads: BrokerLoads,

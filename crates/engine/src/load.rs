@@ -271,19 +271,6 @@ impl Load {
         &mut self.sink
     }
 
-    /// Sinks for rows that are computed in parallel; [`Load::join`] takes them back.
-    pub fn lanes(&mut self, count: usize) -> Vec<LoadSink> {
-        self.sink.lanes(count)
-    }
-
-    /// Takes the rows of all lanes over, in the lanes' order. Not to be cut off.
-    ///
-    /// # Errors
-    /// As [`Load::push`].
-    pub async fn join(&mut self, engine: &Engine, lanes: Vec<LoadSink>) -> Result<(), SinkError> {
-        self.sink.join(engine, lanes).await
-    }
-
     /// Judges the rows and commits them as the route says. What is durable and visible on return is
     /// what [`Ingest`](tributary_ingest::Ingest) promises for the route.
     ///

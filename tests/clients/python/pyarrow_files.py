@@ -81,4 +81,16 @@ orc.write_table(large, f"{directory}/large.orc", compression="zstd", stripe_size
 orc.write_table(large, f"{directory}/large_old.orc", file_version="0.11", stripe_size=2_000_000)
 with pa.ipc.new_stream(f"{directory}/large.arrows", large.schema) as writer:
     writer.write_table(large)
+
+count = 300_000
+parts = pa.table(
+    {
+        "id": pa.array([None if row % 50_000 == 49_999 else row % 1000 for row in range(count)], pa.int32()),
+        "value": pa.array(range(count), pa.int64()),
+        "text": pa.array([None if row % 13 == 0 else f"text {row % 500}" for row in range(count)], pa.string()),
+        "list": pa.array([None if row % 7 == 0 else [row, None][: row % 3] for row in range(count)], pa.list_(pa.int64())),
+    }
+)
+parquet.write_table(parts, f"{directory}/one_group.pq", row_group_size=count)
+parquet.write_table(parts, f"{directory}/many_groups.pq", row_group_size=17_000, compression="zstd")
 print("ok")

@@ -2,9 +2,11 @@
 //! row's number, so that every row can be counted; in TPC-H an order has one to seven rows.
 
 use super::{FIRST_ID, IdForm, Order, Request};
+use arrow::array::{ArrayRef, Date32Array, Decimal128Array, Int32Array, RecordBatch, StringArray};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::io::Write;
+use std::sync::Arc;
 use tributary_client::{Statement, Value, command, packet};
 
 /// Columns of the table.
@@ -63,6 +65,9 @@ struct Date {
     day: u8,
 }
 
+/// Days from 1970-01-01 to 1992-01-01.
+const DAYS_TO_1992: i32 = 8035;
+
 /// Days since 1992-01-01 as a date.
 fn date(days: u32) -> Date {
     let (mut year, mut days) = (1992_u16, days);
@@ -95,9 +100,10 @@ struct Row {
     tax: u32,
     return_flag: &'static str,
     line_status: &'static str,
-    shipped: Date,
-    committed: Date,
-    received: Date,
+    /// Days since 1992-01-01.
+    shipped: u32,
+    committed: u32,
+    received: u32,
     instruction: &'static str,
     mode: &'static str,
     comment: String,
@@ -142,20 +148,60 @@ impl Lineitem {
             tax: random.random_range(0..=8),
             return_flag: if received > today { "N" } else { ["R", "A"][random.random_range(0..2)] },
             line_status: if shipped > today { "O" } else { "F" },
-            shipped: date(shipped),
-            committed: date(ordered + random.random_range(30..=90)),
-            received: date(received),
+            shipped,
+            committed: ordered + random.random_range(30..=90),
+            received,
             instruction: INSTRUCTIONS[random.random_range(0..4)],
             mode: MODES[random.random_range(0..7)],
             comment,
         }
     }
 
+    /// Rows with these order keys as columns, under the table's names.
+    pub fn batch(&mut self, keys: &[i32]) -> RecordBatch {
+        let rows: Vec<Row> = keys.iter().map(|_| self.row()).collect();
+        let ints = |of: fn(&Row) -> u32| {
+            Arc::new(Int32Array::from_iter_values(rows.iter().map(|row| of(row) as i32))) as ArrayRef
+        };
+        let cents = |of: fn(&Row) -> u64| {
+            let cents = Decimal128Array::from_iter_values(rows.iter().map(|row| i128::from(of(row))));
+            Arc::new(cents.with_precision_and_scale(15, 2).expect("15 digits are enough")) as ArrayRef
+        };
+        let dates = |of: fn(&Row) -> u32| {
+            let days = rows.iter().map(|row| of(row) as i32 + DAYS_TO_1992);
+            Arc::new(Date32Array::from_iter_values(days)) as ArrayRef
+        };
+        let texts =
+            |of: fn(&Row) -> &str| Arc::new(StringArray::from_iter_values(rows.iter().map(of))) as ArrayRef;
+        let columns = [
+            ("L_ORDERKEY", Arc::new(Int32Array::from(keys.to_vec())) as ArrayRef),
+            ("L_PARTKEY", ints(|row| row.part)),
+            ("L_SUPPKEY", ints(|row| row.supplier)),
+            ("L_LINENUMBER", ints(|row| row.line)),
+            ("L_QUANTITY", cents(|row| u64::from(row.quantity) * 100)),
+            ("L_EXTENDEDPRICE", cents(|row| row.price)),
+            ("L_DISCOUNT", cents(|row| row.discount.into())),
+            ("L_TAX", cents(|row| row.tax.into())),
+            ("L_RETURNFLAG", texts(|row| row.return_flag)),
+            ("L_LINESTATUS", texts(|row| row.line_status)),
+            ("L_SHIPDATE", dates(|row| row.shipped)),
+            ("L_COMMITDATE", dates(|row| row.committed)),
+            ("L_RECEIPTDATE", dates(|row| row.received)),
+            ("L_SHIPINSTRUCT", texts(|row| row.instruction)),
+            ("L_SHIPMODE", texts(|row| row.mode)),
+            ("L_COMMENT", texts(|row| &row.comment)),
+        ];
+        RecordBatch::try_from_iter(columns).expect("the columns have a value for each key")
+    }
+
     fn push_text(&mut self, out: &mut Vec<u8>) -> usize {
         let row = self.row();
         out.push(b'(');
         let at = out.len();
-        let day = |date: Date| format!("'{}-{:02}-{:02}'", date.year, date.month, date.day);
+        let day = |days| {
+            let date = date(days);
+            format!("'{}-{:02}-{:02}'", date.year, date.month, date.day)
+        };
         let cents = |value: u64| format!("{}.{:02}", value / 100, value % 100);
         write!(
             out,
@@ -204,7 +250,10 @@ impl Lineitem {
         let mut values = Vec::with_capacity(rows * COLUMNS);
         for _ in 0..rows {
             let row = self.row();
-            let day = |date: Date| Value::Date { year: date.year, month: date.month, day: date.day };
+            let day = |days| {
+                let date = date(days);
+                Value::Date { year: date.year, month: date.month, day: date.day }
+            };
             let cents = |value: u64| Value::Decimal(format!("{}.{:02}", value / 100, value % 100));
             values.extend([
                 Value::Int(FIRST_ID),
@@ -261,6 +310,18 @@ mod tests {
         assert_eq!(text(59), "1992-02-29");
         assert_eq!(text(1_263), "1995-06-17");
         assert_eq!(text(2_405), "1998-08-02");
+    }
+
+    #[test]
+    fn columns_have_the_keys_and_the_dates_that_texts_have() {
+        let batch = Lineitem::new(7).batch(&[3, 1, 2]);
+        let keys = batch.column(0).as_any().downcast_ref::<Int32Array>().expect("integers");
+        assert_eq!((batch.num_columns(), keys.values().as_ref()), (COLUMNS, &[3, 1, 2][..]));
+        let text = Lineitem::new(7).text_insert(1);
+        let shipped = batch.column(10).as_any().downcast_ref::<Date32Array>().expect("dates");
+        let shipped = date((shipped.value(0) - DAYS_TO_1992) as u32);
+        let shipped = format!("'{}-{:02}-{:02}'", shipped.year, shipped.month, shipped.day);
+        assert!(String::from_utf8_lossy(&text.bytes).contains(&shipped), "{shipped}");
     }
 
     #[test]

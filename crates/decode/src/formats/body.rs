@@ -43,6 +43,23 @@ pub trait BodyDecoder: Send {
         Ok(false)
     }
 
+    /// Divides a complete body, in place of [`BodyDecoder::finish`], into at most `count` decoders of consecutive rows, in the
+    /// order of the rows. They may decode in parallel; [`BodyDecoder::resume`] is all that they need. There are none if the format
+    /// has no parts, or if the rows take less than `bytes_min` bytes: then `finish` follows.
+    ///
+    /// # Errors
+    /// See [`BodyDecoder::push`].
+    fn divide(&mut self, count: usize, bytes_min: u64) -> Result<Vec<Box<dyn BodyDecoder>>, SqlError> {
+        let _ = (count, bytes_min);
+        Ok(Vec::new())
+    }
+
+    /// Whether memory was refused to one of the parts. One decoder needs less than all of them: give up their rows, and call
+    /// [`BodyDecoder::finish`].
+    fn parts_lacked_memory(&self) -> bool {
+        false
+    }
+
     /// Bytes of the body held in memory, except its blocks and a row.
     fn held_bytes(&self) -> usize {
         0
@@ -82,6 +99,20 @@ pub trait FieldDecoder: Send {
     /// See [`BodyDecoder::push`].
     fn resume(&mut self) -> Result<bool, SqlError> {
         Ok(false)
+    }
+
+    /// See [`BodyDecoder::divide`].
+    ///
+    /// # Errors
+    /// See [`BodyDecoder::push`].
+    fn divide(&mut self, count: usize, bytes_min: u64) -> Result<Vec<Box<dyn FieldDecoder>>, SqlError> {
+        let _ = (count, bytes_min);
+        Ok(Vec::new())
+    }
+
+    /// See [`BodyDecoder::parts_lacked_memory`].
+    fn parts_lacked_memory(&self) -> bool {
+        false
     }
 
     /// See [`BodyDecoder::held_bytes`].

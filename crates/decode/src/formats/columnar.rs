@@ -32,7 +32,7 @@ use crate::rows::target::{Target, Wording};
 use crate::rows::whole::{self, Rows};
 use arrow::array::RecordBatch;
 use mapping::Mapping;
-use source::Source;
+use source::{Part, Source};
 use std::borrow::Cow;
 use std::sync::Arc;
 use tributary_types::{ErrorCode, SqlError};
@@ -66,7 +66,7 @@ pub struct ColumnarDecoder {
     source: Source,
     mapping: Option<Mapping>,
     pending: Pending,
-    /// Rows of the body that were decoded.
+    /// The number of the next row in the body, from 0.
     row: u64,
     builder: BlockBuilder,
     progress: Progress,
@@ -120,14 +120,36 @@ impl ColumnarDecoder {
         }
     }
 
-    /// Decodes the next piece; whether there was one.
-    fn advance(&mut self) -> Result<bool, SqlError> {
-        if self.mapping.is_none() {
-            let Some(schema) = self.source.schema() else { return Ok(false) };
+    /// Maps the columns of the file, once they are known.
+    fn map(&mut self) -> Result<(), SqlError> {
+        if self.mapping.is_none()
+            && let Some(schema) = self.source.schema()
+        {
             let mapping = Mapping::of_target(schema, &self.target)?;
             self.source.choose(mapping.chosen())?;
             self.mapping = Some(mapping);
         }
+        Ok(())
+    }
+
+    /// A decoder of a part of the file.
+    fn part(&self, Part { first_row, source }: Part) -> Box<dyn BodyDecoder> {
+        Box::new(Self {
+            target: self.target.clone(),
+            rules: self.rules,
+            host: Arc::clone(&self.host),
+            source,
+            mapping: self.mapping.clone(),
+            pending: Pending::default(),
+            row: first_row,
+            builder: BlockBuilder::new(self.target.schema()),
+            progress: Progress::default(),
+        })
+    }
+
+    /// Decodes the next piece; whether there was one.
+    fn advance(&mut self) -> Result<bool, SqlError> {
+        self.map()?;
         let (source, host) = (&mut self.source, &*self.host);
         let piece = self.pending.next(|| source.next())?;
         let (Some(batch), Some(mapping)) = (piece, &self.mapping) else { return Ok(false) };
@@ -160,6 +182,20 @@ impl BodyDecoder for ColumnarDecoder {
 
     fn resume(&mut self) -> Result<bool, SqlError> {
         self.advance()
+    }
+
+    fn divide(&mut self, count: usize, bytes_min: u64) -> Result<Vec<Box<dyn BodyDecoder>>, SqlError> {
+        if !self.source.has_parts() {
+            return Ok(Vec::new());
+        }
+        self.source.finish()?;
+        self.map()?;
+        let parts = self.source.divide(&*self.host, count, bytes_min);
+        Ok(parts.into_iter().map(|part| self.part(part)).collect())
+    }
+
+    fn parts_lacked_memory(&self) -> bool {
+        self.source.parts_lacked_memory()
     }
 
     fn held_bytes(&self) -> usize {

@@ -145,6 +145,7 @@ impl Engine {
             increments: AutoIncrements::new(Arc::new(CatalogIncrements(Arc::clone(&catalog)))),
             generated: GeneratedColumns::default(),
             jobs: Jobs::new(node.id(), Arc::new(Broker { egress: Arc::clone(&options.egress) })),
+            decode_threads: crate::load::body::parts::DecodeThreads::new(),
             file_loads: crate::load::sink::file_loads(),
             broker_loads: BrokerLoads::new(Arc::clone(&catalog), node.id()),
             exports: Exports::new(Arc::clone(&catalog), node.id()),

@@ -3,5 +3,7 @@
 //! Not its business: the table of a load and the answer; formats, which the crate `decode` knows.
 
 pub(crate) mod computed;
+pub(crate) mod parts;
 pub(crate) mod reader;
+mod rows;
 pub(crate) mod time;

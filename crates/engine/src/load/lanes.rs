@@ -7,8 +7,7 @@
 
 use crate::access::interrupt::{Interrupt, Interrupted};
 use crate::engine::Engine;
-use crate::load::Load;
-use crate::load::sink::LoadSink;
+use crate::load::sink::{LoadSink, SinkError};
 use std::future::Future;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
@@ -31,6 +30,14 @@ impl Read {
         self.rejects.extend(rejects.into_iter().take(room));
     }
 
+    /// The sum of several, in their order.
+    pub fn sum(all: Vec<Self>) -> Self {
+        all.into_iter().fold(Self::default(), |mut sum, read| {
+            sum.add(read.counts, read.rejects);
+            sum
+        })
+    }
+
     /// Adds decoded rows, whose blocks the sink has.
     pub fn add_decoded(&mut self, decoded: Decoded) {
         self.add(decoded.counts, decoded.rejects);
@@ -49,30 +56,37 @@ impl Lane {
         self.stop.cancelled()
     }
 
+    /// Returns an error if the lane was requested to end although there are more rows.
+    pub fn check_stopped(&self) -> Result<(), Interrupted> {
+        if self.stop.is_cancelled() { Err(Interrupted::Killed) } else { Ok(()) }
+    }
+
     /// The error of a lane that was stopped; it is never shown.
     pub fn stopped_error() -> SqlError {
         Interrupted::Killed.into()
     }
 }
 
-/// Runs a task for each of `work` and takes over the lanes, in the order of `work`.
+/// Runs a task for each of `work` and takes over the lanes, in the order of `work`. Returns the results in that order.
 ///
 /// # Errors
-/// The first one of any task, or the interruption. The load can only be aborted then.
-pub(crate) async fn side_by_side<W, F>(
+/// The first one of any task, or the interruption: all rows of the lanes are given up. Or the sink's, which can only be aborted then.
+pub(crate) async fn side_by_side<W, F, R, E>(
     engine: &Engine,
-    load: &mut Load,
+    sink: &mut LoadSink,
     interrupt: Interrupt<'_>,
     work: Vec<W>,
     mut run: impl FnMut(W, Lane) -> F,
-) -> Result<Read, SqlError>
+) -> Result<Vec<R>, E>
 where
-    F: Future<Output = (LoadSink, Result<Read, SqlError>)> + Send + 'static,
+    F: Future<Output = (LoadSink, Result<R, E>)> + Send + 'static,
+    R: Send + 'static,
+    E: From<Interrupted> + From<SinkError> + From<SqlError> + Send + 'static,
 {
     let stop = CancellationToken::new();
     let mut tasks = JoinSet::new();
-    let mut done: Vec<Option<(LoadSink, Read)>> = work.iter().map(|_| None).collect();
-    let lanes = load.lanes(work.len());
+    let mut done: Vec<Option<(LoadSink, R)>> = work.iter().map(|_| None).collect();
+    let lanes = sink.lanes(work.len());
     for (number, (work, sink)) in work.into_iter().zip(lanes).enumerate() {
         let task = run(work, Lane { sink, stop: stop.clone() });
         tasks.spawn(async move { (number, task.await) });
@@ -94,26 +108,22 @@ where
                 sink.abort().await;
                 error
             }
-            Ok(Some(Err(panic))) => SqlError::new(
-                ErrorCode::Unknown,
-                format!("internal error: a task of the load ended: {panic}"),
-            ),
+            Ok(Some(Err(panic))) => {
+                let text = format!("internal error: a task of the load ended: {panic}");
+                SqlError::new(ErrorCode::Unknown, text).into()
+            }
             Err(interrupted) => interrupted.into(),
         };
         failed.get_or_insert(error);
         stop.cancel();
     }
-    let (mut sinks, mut all) = (Vec::new(), Read::default());
-    for (sink, read) in done.into_iter().flatten() {
-        sinks.push(sink);
-        all.add(read.counts, read.rejects);
-    }
+    let (lanes, results): (Vec<_>, Vec<_>) = done.into_iter().flatten().unzip();
     if let Some(error) = failed {
-        for sink in sinks {
-            sink.abort().await;
+        for lane in lanes {
+            lane.abort().await;
         }
         return Err(error);
     }
-    load.join(engine, sinks).await?;
-    Ok(all)
+    sink.join(engine, lanes).await?;
+    Ok(results)
 }

@@ -123,27 +123,44 @@ impl LoadSink {
         let limit_bytes = self.limit_bytes / count.max(1) as u64;
         let lane = |_| {
             let mut lane = Self::new(Arc::clone(&self.table), Arc::clone(&self.schema), limit_bytes);
-            (lane.turn, lane.lanes) = (Some(Arc::clone(&turn)), count);
+            (lane.turn, lane.lanes) = (Some(Arc::clone(&turn)), self.lanes * count);
             lane
         };
         (0..count).map(lane).collect()
     }
 
-    /// Takes over the rows and files of the lanes, in their order.
+    /// Whether rows may be numbered and stored in parallel: the server numbers rows in their order.
+    pub fn takes_parts(&self) -> bool {
+        self.increment.is_none()
+    }
+
+    /// The bytes that the sink takes before it writes data files.
+    pub fn bytes_left(&self) -> u64 {
+        if self.writer.is_some() { 0 } else { self.limit_bytes.saturating_sub(self.bytes) }
+    }
+
+    /// Takes over the rows and files of the lanes, in their order, after the rows that it has.
     ///
     /// # Errors
     /// As [`LoadSink::push`].
     pub async fn join(&mut self, engine: &Engine, lanes: Vec<Self>) -> Result<(), SinkError> {
-        let mut blocks = Vec::new();
+        let (mut blocks, mut joined) = (Vec::new(), Ok(()));
         for mut lane in lanes {
             self.is_broken |= lane.is_broken;
-            blocks.append(&mut lane.blocks);
-            match (&mut self.writer, lane.writer.take()) {
-                (Some(writer), Some(other)) => writer.join(*other),
-                (writer @ None, other) => *writer = other,
-                (Some(_), None) => {}
+            if let Some(other) = lane.writer.take() {
+                self.take(std::mem::take(&mut blocks));
+                // They precede the rows in the other's files.
+                if joined.is_ok() && !self.is_broken && !self.blocks.is_empty() {
+                    joined = self.spill().await;
+                }
+                match &mut self.writer {
+                    Some(writer) => writer.join(*other),
+                    None => self.writer = Some(other),
+                }
             }
+            blocks.append(&mut lane.blocks);
         }
+        joined?;
         if self.is_broken {
             return Err(SinkError::Broken);
         }

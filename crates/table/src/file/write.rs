@@ -75,7 +75,7 @@ const DICTIONARY_PART_OF_KEYS: usize = 8;
 /// files that can't be deleted are left to [`crate::Table::sweep`].
 pub struct FileWriter {
     writer: RunWriter,
-    /// Writers of rows that arrived in parallel with its own, and follow them.
+    /// Writers of rows that arrived in parallel with its own, and follow them, in their order.
     beside: Vec<RunWriter>,
 }
 
@@ -87,8 +87,8 @@ impl FileWriter {
         Self { writer, beside: Vec::new() }
     }
 
-    /// Takes over the files and rows of another writer of the same load; its rows follow those already taken over, and rows that
-    /// are appended later precede them.
+    /// Takes over the files and rows of another writer of the same load. They follow the rows of this one, and precede rows that are
+    /// appended later.
     pub fn join(&mut self, other: Self) {
         self.beside.push(other.writer);
         self.beside.extend(other.beside);
@@ -96,7 +96,7 @@ impl FileWriter {
 
     /// Divides the rows that follow as this definition of the table does, which has all partitions of the one before.
     pub fn divide_by(&mut self, def: &TableDef) {
-        self.writer.partitions = def.partitioning.partitions().cloned();
+        self.last().partitions = def.partitioning.partitions().cloned();
     }
 
     /// The schema that appended rows must have.
@@ -117,7 +117,12 @@ impl FileWriter {
     /// [`TableError::SchemaMismatch`] leaves the writer as it was; after any other error only
     /// [`FileWriter::abort`] is of use.
     pub async fn append(&mut self, batch: RecordBatch) -> Result<(), TableError> {
-        self.writer.append(batch).await
+        self.last().append(batch).await
+    }
+
+    /// The writer of the last rows.
+    fn last(&mut self) -> &mut RunWriter {
+        self.beside.last_mut().unwrap_or(&mut self.writer)
     }
 
     /// Closes the files. On return they are durable, but invisible and in no Delta log: put them into a commit record and publish

@@ -1,9 +1,10 @@
 //! `format: parquet`, `format: orc` and `format: arrow`, with files that pyarrow wrote, through the real server.
 
 use crate::support::programs::python;
-use crate::support::{Curl, Database, LoadReply, Server};
+use crate::support::{Curl, Database, LoadReply, Server, wait_until};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use walkdir::WalkDir;
 
 const COLUMNS: &str =
     "id BIGINT NOT NULL, small TINYINT, name VARCHAR(20), kind CHAR(1), price DECIMAL(10,2),
@@ -262,6 +263,91 @@ fn large_files_are_read_whole_and_packed_ones_too() {
     let refused = load(&server, &db, &["format: parquet"], &cut).failure();
     assert!(refused.starts_with("[DATA_QUALITY_ERROR]the parquet body can't be read: "), "{refused}");
     assert_eq!(db.client.value("SELECT COUNT(*) FROM t"), "2400000");
+}
+
+/// Data files, finished or not.
+fn data_files(server: &Server) -> usize {
+    let all = WalkDir::new(server.data().join("tables")).into_iter();
+    let without_logs = all.filter_entry(|entry| entry.file_name() != "_delta_log");
+    without_logs.flatten().filter(|entry| entry.file_type().is_file()).count()
+}
+
+/// The parts of a large file are decoded in parallel; a row of a key in a later one supersedes the rows before it.
+#[test]
+fn rows_of_large_files_keep_their_order_and_their_numbers() {
+    const ROWS: u64 = 300_000;
+    let server = Server::with_settings(&[("large_load_bytes", "1000000"), ("flush_age_ms", "600000")]);
+    let mut db = server.database();
+    let columns = "id INT NOT NULL, value BIGINT, text VARCHAR(20), list ARRAY<BIGINT>";
+    // The last row of a key has its own number, and the one before it if that was rejected.
+    let is_rejected = |row: u64| row % 50_000 == 49_999;
+    let last = |id: u64| (0..ROWS).rev().find(|row| row % 1000 == id && !is_rejected(*row)).expect("many");
+    for (number, file) in ["one_group.pq", "many_groups.pq"].into_iter().enumerate() {
+        for (name, keys) in [("u", "UNIQUE KEY(id)"), ("d", "DUPLICATE KEY(id)")] {
+            db.client.ok(&format!(
+                "CREATE TABLE {name}{number} ({columns}) {keys} DISTRIBUTED BY HASH(id) BUCKETS 1"
+            ));
+        }
+        let load = |table: &str, headers: &[&str]| {
+            let load = Curl::stream_load(&server, &db.name, &format!("{table}{number}"));
+            load.header("format: parquet").headers(headers).file(&files().join(file)).load()
+        };
+        let before = data_files(&server);
+        let reply = load("d", &["max_filter_ratio: 0.1"]).success();
+        assert_eq!(reply.rows(), [ROWS, ROWS - 6, 6, 0], "{file}: {}", reply.text);
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        assert!(data_files(&server) - before >= processors.min(2), "{file}");
+        let log = reasons(&reply);
+        assert_eq!(log.lines().count(), 6, "{log}");
+        let rows: Vec<String> =
+            (1..=6).map(|part| format!("src line [row {}: NULL", part * 50_000)).collect();
+        assert!(log.lines().zip(&rows).all(|(line, row)| line.contains(row)), "{log}");
+        let sums = db.client.rows(&format!(
+            "SELECT COUNT(*), SUM(value), COUNT(text), COUNT(list), SUM(SIZE(list)) FROM d{number}"
+        ));
+        let kept = || (0..ROWS).filter(|row| !is_rejected(*row));
+        let count = |holds: fn(u64) -> bool| kept().filter(|row| holds(*row)).count();
+        let sizes: u64 = kept().filter(|row| !row.is_multiple_of(7)).map(|row| row % 3).sum();
+        let expected = format!(
+            "{}|{}|{}|{}|{sizes}",
+            kept().count(),
+            kept().sum::<u64>(),
+            count(|row| !row.is_multiple_of(13)),
+            count(|row| !row.is_multiple_of(7))
+        );
+        assert_eq!(sums, [expected], "{file}");
+
+        load("u", &["max_filter_ratio: 0.1"]).success();
+        let expected: Vec<String> = (0..1000).map(|id| format!("{id}|{}", last(id))).collect();
+        assert_eq!(
+            db.client.rows(&format!("SELECT id, value FROM u{number} ORDER BY id")),
+            expected,
+            "{file}"
+        );
+        // With expressions and conditions, whose rows are decoded in parallel, too.
+        let computed =
+            ["columns: id, value, value = value * 2 + 1", "where: id < 500", "max_filter_ratio: 0.1"];
+        let reply = load("u", &computed).success();
+        assert_eq!(reply.rows(), [ROWS, ROWS / 2, 6, ROWS / 2 - 6], "{file}: {}", reply.text);
+        let expected: Vec<String> = (0..500).map(|id| format!("{id}|{}", last(id) * 2 + 1)).collect();
+        assert_eq!(
+            db.client.rows(&format!("SELECT id, value FROM u{number} WHERE id < 500 ORDER BY id")),
+            expected,
+            "{file}"
+        );
+    }
+    let mut damaged = std::fs::read(files().join("many_groups.pq")).expect("it was written");
+    let footer: [u8; 4] = damaged[damaged.len() - 8..damaged.len() - 4].try_into().expect("four bytes");
+    let end = damaged.len() - 8 - u32::from_le_bytes(footer) as usize;
+    damaged[end - 500..end].fill(0xff);
+    let file = server.scratch().join(format!("{}.pq", db.name));
+    std::fs::write(&file, damaged).expect("the file is written");
+    let before = data_files(&server);
+    let load = Curl::stream_load(&server, &db.name, "d0").header("format: parquet").file(&file).load();
+    let refused = load.failure();
+    assert!(refused.starts_with("[DATA_QUALITY_ERROR]the parquet body can't be read: "), "{refused}");
+    wait_until("nothing of the load is left", || data_files(&server) == before);
+    assert_eq!(db.client.value("SELECT COUNT(*) FROM d0"), (ROWS - 6).to_string());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The columns of a file as columns for the query engine, for values that are computed from them.
 
 use super::mapping::{ascending, is_nested, named, place};
-use super::source::Source;
+use super::source::{Part, Source};
 use super::{ColumnarFormat, Pending, damaged, guarded, zone};
 use crate::cells::reject::{Counts, Reject};
 use crate::formats::body::{FieldDecoder, FieldNames};
@@ -25,6 +25,7 @@ pub(crate) struct ColumnarFields {
 }
 
 /// The columns of batches.
+#[derive(Clone)]
 struct Output {
     schema: SchemaRef,
     /// For each field its place in the batches of the source.
@@ -48,9 +49,10 @@ impl ColumnarFields {
         }
     }
 
-    fn advance(&mut self) -> Result<bool, SqlError> {
+    /// Chooses the columns of the file, once they are known.
+    fn choose(&mut self) -> Result<(), SqlError> {
         if self.output.is_none() {
-            let Some(schema) = self.source.schema() else { return Ok(false) };
+            let Some(schema) = self.source.schema() else { return Ok(()) };
             let columns = match &self.names {
                 Some(names) => named(schema, names)?,
                 None => (0..schema.fields().len()).collect(),
@@ -66,6 +68,11 @@ impl ColumnarFields {
             self.output = Some(Output { schema: Arc::new(Schema::new(fields)), places });
             self.source.choose(chosen)?;
         }
+        Ok(())
+    }
+
+    fn advance(&mut self) -> Result<bool, SqlError> {
+        self.choose()?;
         let source = &mut self.source;
         let piece = self.pending.next(|| source.next())?;
         let (Some(batch), Some(output)) = (piece, &self.output) else { return Ok(false) };
@@ -155,6 +162,30 @@ impl FieldDecoder for ColumnarFields {
 
     fn resume(&mut self) -> Result<bool, SqlError> {
         self.advance()
+    }
+
+    fn divide(&mut self, count: usize, bytes_min: u64) -> Result<Vec<Box<dyn FieldDecoder>>, SqlError> {
+        if !self.source.has_parts() {
+            return Ok(Vec::new());
+        }
+        self.source.finish()?;
+        self.choose()?;
+        let part = |Part { source, .. }| {
+            Box::new(Self {
+                host: Arc::clone(&self.host),
+                source,
+                names: self.names.clone(),
+                output: self.output.clone(),
+                pending: Pending::default(),
+                batches: Vec::new(),
+                counts: Counts::default(),
+            }) as Box<dyn FieldDecoder>
+        };
+        Ok(self.source.divide(&*self.host, count, bytes_min).into_iter().map(part).collect())
+    }
+
+    fn parts_lacked_memory(&self) -> bool {
+        self.source.parts_lacked_memory()
     }
 
     fn held_bytes(&self) -> usize {

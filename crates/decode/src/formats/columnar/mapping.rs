@@ -10,12 +10,14 @@ use std::sync::Arc;
 use tributary_types::{ErrorCode, SqlError};
 
 /// The origins of a target's fields.
+#[derive(Clone)]
 pub(super) struct Mapping {
     fields: Vec<Origin>,
     /// The file's columns that are read, ascending.
     chosen: Vec<usize>,
 }
 
+#[derive(Clone)]
 enum Origin {
     /// The table does not have the field.
     Nowhere,

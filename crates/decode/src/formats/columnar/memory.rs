@@ -8,7 +8,7 @@
 
 use crate::formats::host::{LoadHost, MemoryAccount};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The maximum bytes that the decoder of a body may hold, and the maximum of one batch of its rows beside it.
 const LIMIT_BYTES: usize = 512 * 1024 * 1024;
@@ -29,8 +29,7 @@ pub(crate) enum MemoryRefused {
     Full { bytes: usize },
 }
 
-/// Counts the memory of one body's decoder.
-#[derive(Default)]
+/// Counts the memory of the decoder of one body, or of a part of it.
 pub(crate) struct BodyMemory {
     /// `None` charges no account.
     account: Option<Box<dyn MemoryAccount>>,
@@ -40,6 +39,23 @@ pub(crate) struct BodyMemory {
     batch: AtomicUsize,
     /// Bytes charged to the account.
     charged: AtomicUsize,
+    /// The maximum of `held` and of `batch`.
+    limit_bytes: usize,
+    /// Whether memory was refused to this decoder or to one of its parts.
+    was_refused: Arc<AtomicBool>,
+}
+
+impl Default for BodyMemory {
+    fn default() -> Self {
+        Self {
+            account: None,
+            held: AtomicUsize::new(0),
+            batch: AtomicUsize::new(0),
+            charged: AtomicUsize::new(0),
+            limit_bytes: LIMIT_BYTES,
+            was_refused: Arc::default(),
+        }
+    }
 }
 
 impl std::fmt::Debug for BodyMemory {
@@ -54,6 +70,21 @@ impl std::fmt::Debug for BodyMemory {
 impl BodyMemory {
     pub fn new(host: &dyn LoadHost) -> Arc<Self> {
         Arc::new(Self { account: Some(host.memory()), ..Self::default() })
+    }
+
+    /// The memory of one of `count` decoders that share the body, each with its share of the limit.
+    pub fn of_part(&self, host: &dyn LoadHost, count: usize) -> Arc<Self> {
+        Arc::new(Self {
+            account: Some(host.memory()),
+            limit_bytes: self.limit_bytes / count.max(1),
+            was_refused: Arc::clone(&self.was_refused),
+            ..Self::default()
+        })
+    }
+
+    /// Whether memory was refused to this decoder or to one of its parts.
+    pub fn was_refused(&self) -> bool {
+        self.was_refused.load(Ordering::Relaxed)
     }
 
     /// Counts bytes until the charge is dropped.
@@ -91,10 +122,14 @@ impl BodyMemory {
 
     fn add(&self, to: &AtomicUsize, bytes: usize) -> Result<(), MemoryRefused> {
         let now = to.load(Ordering::Relaxed).saturating_add(bytes);
-        if now > LIMIT_BYTES {
-            return Err(MemoryRefused::TooMuch { bytes: now });
+        let checked = match now > self.limit_bytes {
+            true => Err(MemoryRefused::TooMuch { bytes: now }),
+            false => self.charge(self.total() + bytes),
+        };
+        if checked.is_err() {
+            self.was_refused.store(true, Ordering::Relaxed);
         }
-        self.charge(self.total() + bytes)?;
+        checked?;
         to.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }
@@ -186,6 +221,19 @@ mod tests {
         memory.begin_batch();
         drop(all);
         assert_eq!(memory.bytes(), 0);
+    }
+
+    #[test]
+    fn parts_share_the_limit_and_their_whole_learns_of_a_refusal() {
+        let whole = BodyMemory::new(&crate::formats::host::PlainHost::default());
+        let parts: Vec<_> =
+            (0..4).map(|_| whole.of_part(&crate::formats::host::PlainHost::default(), 4)).collect();
+        let held: Vec<_> = parts.iter().map(|part| part.hold(LIMIT_BYTES / 4).unwrap()).collect();
+        assert!(!whole.was_refused());
+        assert!(parts[2].hold(1).is_err());
+        assert!(whole.was_refused());
+        drop(held);
+        assert!(parts.iter().all(|part| part.bytes() == 0));
     }
 
     /// Counts its resizes, and grants up to a limit.

@@ -6,6 +6,7 @@
 //! | `footer` | checks and measures a footer before the library reads it |
 //! | `pages` | reads pages for the library, and charges them |
 //! | `codec`, `deltas` | decompresses pages; checks lengths that are encoded in them |
+//! | `parts` | divides the rows of a file into parts that are read in parallel |
 //!
 //! Times are instants or wall-clock times according to the file's types; further details in a writer's Arrow schema are ignored,
 //! so that files of all writers are read alike. An INT96 is an instant, as in Spark.
@@ -17,6 +18,7 @@ mod codec;
 mod deltas;
 mod footer;
 mod pages;
+mod parts;
 mod thrift;
 
 use super::memory::{BodyMemory, Charge};
@@ -33,6 +35,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
 };
+use std::ops::Range;
 use std::sync::Arc;
 use tributary_types::SqlError;
 
@@ -57,7 +60,7 @@ pub(super) struct ParquetSource {
 
 enum State {
     Gathering(Box<dyn Spool>),
-    Known(Box<Opened>),
+    Known(Arc<Opened>),
     Reading(Box<Reading>),
     /// The body is empty or is not to be read any more.
     Empty,
@@ -71,19 +74,24 @@ struct Opened {
 }
 
 struct Reading {
-    file: Opened,
+    file: Arc<Opened>,
     levels: FieldLevels,
     columns: Vec<Leaf>,
+    /// The rows of the file that are read.
+    rows: Range<u64>,
     next_group: usize,
+    /// The number of its first row.
+    next_row: u64,
     reader: Option<ParquetRecordBatchReader>,
     /// The bytes of a batch without those of texts.
     batch_bytes: usize,
 }
 
 /// A column that is read, or a part of a nested one.
+#[derive(Clone, Copy)]
 struct Leaf {
     place: usize,
-    array_width: usize,
+    facts: ColumnFacts,
 }
 
 impl ParquetSource {
@@ -97,6 +105,9 @@ impl ParquetSource {
     }
 
     pub(super) fn finish(&mut self) -> Result<(), SqlError> {
+        if !matches!(self.state, State::Gathering(_)) {
+            return Ok(());
+        }
         let State::Gathering(spool) = std::mem::replace(&mut self.state, State::Empty) else { return Ok(()) };
         let file = spool.finish().map_err(|error| gathered(NAME, &error))?;
         if file.len_bytes() == 0 {
@@ -104,7 +115,7 @@ impl ParquetSource {
         }
         self.file = Some(Arc::clone(&file));
         let opened = guarded(NAME, || Opened::new(file, &self.memory))?;
-        self.state = State::Known(Box::new(opened));
+        self.state = State::Known(Arc::new(opened));
         Ok(())
     }
 
@@ -120,7 +131,7 @@ impl ParquetSource {
         let State::Known(file) = std::mem::replace(&mut self.state, State::Empty) else {
             return Ok(());
         };
-        let reading = guarded(NAME, || Reading::new(*file, columns))?;
+        let reading = guarded(NAME, || Reading::new(file, columns))?;
         self.state = State::Reading(Box::new(reading));
         Ok(())
     }
@@ -190,16 +201,17 @@ impl Opened {
 }
 
 impl Reading {
-    fn new(file: Opened, columns: &[usize]) -> Result<Self, SqlError> {
+    fn new(file: Arc<Opened>, columns: &[usize]) -> Result<Self, SqlError> {
         let of = file.metadata.file_metadata().schema_descr();
         let mask = || ProjectionMask::roots(of, columns.iter().copied());
         let hint = viewed(file.schema.fields());
         let levels = parquet_to_arrow_field_levels(of, mask(), Some(&hint)).map_err(of_library)?;
         let mask = mask();
         let leaves = (0..of.num_columns()).filter(|&leaf| mask.leaf_included(leaf));
-        let leaf = |place| Leaf { place, array_width: ColumnFacts::of(&of.column(place)).array_width() };
+        let leaf = |place| Leaf { place, facts: ColumnFacts::of(&of.column(place)) };
         let columns = leaves.map(leaf).collect();
-        Ok(Self { levels, columns, next_group: 0, reader: None, batch_bytes: 0, file })
+        let rows = 0..u64::MAX;
+        Ok(Self { levels, columns, rows, next_group: 0, next_row: 0, reader: None, batch_bytes: 0, file })
     }
 
     fn next(&mut self, memory: &Arc<BodyMemory>) -> Result<Option<RecordBatch>, SqlError> {
@@ -207,7 +219,7 @@ impl Reading {
             // The previous batch was dropped, and its pages with it.
             memory.begin_batch();
             let Some(reader) = &mut self.reader else {
-                if self.next_group == self.file.metadata.num_row_groups() {
+                if self.next_group == self.file.metadata.num_row_groups() || self.next_row >= self.rows.end {
                     return Ok(None);
                 }
                 self.open(memory)?;
@@ -225,9 +237,9 @@ impl Reading {
     fn open(&mut self, memory: &Arc<BodyMemory>) -> Result<(), SqlError> {
         let first = self.next_group;
         let (mut rows, mut batch_rows) = (0, BLOCK_ROWS_TARGET as u64);
-        let width = self.columns.iter().map(|leaf| leaf.array_width).sum::<usize>();
+        let width = self.columns.iter().map(|leaf| leaf.facts.array_width()).sum::<usize>();
         for group in &self.file.metadata.row_groups()[first..] {
-            if rows >= RUN_ROWS_MIN {
+            if rows >= RUN_ROWS_MIN || self.next_row.saturating_add(rows) >= self.rows.end {
                 break;
             }
             let sizes = self.columns.iter().map(|leaf| group.column(leaf.place).uncompressed_size());
@@ -244,8 +256,11 @@ impl Reading {
             metadata: Arc::clone(&self.file.metadata),
             groups: first..self.next_group,
         };
+        let selection = parts::selection(&self.rows, self.next_row..self.next_row.saturating_add(rows));
+        self.next_row = self.next_row.saturating_add(rows);
+        let batch_rows = batch_rows as usize;
         let reader =
-            ParquetRecordBatchReader::try_new_with_row_groups(&self.levels, &run, batch_rows as usize, None);
+            ParquetRecordBatchReader::try_new_with_row_groups(&self.levels, &run, batch_rows, selection);
         self.reader = Some(reader.map_err(of_library)?);
         Ok(())
     }

@@ -17,6 +17,13 @@ pub(super) enum Source {
     Ipc(Box<IpcSource>),
 }
 
+/// Consecutive rows of a body.
+pub(super) struct Part {
+    /// The number of the first one in the body, from 0.
+    pub first_row: u64,
+    pub source: Source,
+}
+
 impl Source {
     pub(super) fn new(format: ColumnarFormat, host: &Arc<dyn LoadHost>) -> Self {
         match format {
@@ -84,6 +91,24 @@ impl Source {
             Self::Orc(source) => source.next(),
             Self::Ipc(source) => source.next(),
         }
+    }
+
+    /// Whether a complete body may be divided.
+    pub(super) fn has_parts(&self) -> bool {
+        matches!(self, Self::Parquet(_))
+    }
+
+    /// See [`BodyDecoder::divide`](crate::BodyDecoder::divide). The columns are chosen, and nothing was read.
+    pub(super) fn divide(&self, host: &dyn LoadHost, count: usize, bytes_min: u64) -> Vec<Part> {
+        match self {
+            Self::Parquet(source) => source.divide(host, count, bytes_min),
+            Self::Orc(_) | Self::Ipc(_) => Vec::new(),
+        }
+    }
+
+    /// See [`BodyDecoder::parts_lacked_memory`](crate::BodyDecoder::parts_lacked_memory).
+    pub(super) fn parts_lacked_memory(&self) -> bool {
+        matches!(self, Self::Parquet(source) if source.parts_lacked_memory())
     }
 
     /// The bytes held of the body itself; decoded bytes are charged to its memory.

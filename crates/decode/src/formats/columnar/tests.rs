@@ -404,3 +404,156 @@ fn properties_of_other_formats_are_refused_if_rows_would_differ() {
         assert_eq!(error, format!("{name} has no effect with format=arrow; leave it out"));
     }
 }
+
+/// Reads the parts of a body as they are: one after another, with counts and rejects that are added up.
+fn read_parts(parts: Vec<Box<dyn BodyDecoder>>) -> Result<crate::Decoded, SqlError> {
+    let mut all = crate::Decoded::default();
+    for mut part in parts {
+        while part.resume()? {
+            all.blocks.extend(part.take_blocks());
+        }
+        all.counts = all.counts.plus(part.counts());
+        all.rejects.extend(part.rejects().iter().cloned());
+        all.rejects.truncate(crate::REJECTS_KEPT_MAX);
+    }
+    Ok(all)
+}
+
+impl Load {
+    fn decoder(&self, body: &[u8]) -> Box<dyn BodyDecoder> {
+        let target = Target::new(&self.table, None).unwrap();
+        let rules = LoadRules { strict: self.strict, clock: LoadClock::default() };
+        let builder = BlockBuilder::new(target.schema());
+        let host: Arc<dyn LoadHost> = Arc::new(PlainHost::default());
+        let mut decoder =
+            BodyFormat::Columnar(ColumnarFormat::Parquet).decoder(target, rules, builder, &host).unwrap();
+        decoder.push(body).unwrap();
+        decoder
+    }
+}
+
+/// A file with lists, NULLs, and rows that do not fit, in row groups of `group_rows`.
+fn mixed(rows: i32, group_rows: usize) -> Vec<u8> {
+    let lists = ListArray::from_iter_primitive::<Int32Type, _, _>(
+        (0..rows).map(|row| (row % 7 != 0).then(|| (0..row % 5).map(|item| (item % 3 != 1).then_some(item)))),
+    );
+    let names: Vec<Option<String>> =
+        (0..rows).map(|row| (row % 11 > 0).then(|| format!("name {}", row % 300))).collect();
+    let batch = batch(vec![
+        ("id", Arc::new((0..rows).map(|row| (row % 91 > 0).then_some(row)).collect::<Int32Array>())),
+        ("name", Arc::new(StringArray::from(names))),
+        ("list", Arc::new(lists)),
+    ]);
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(group_rows))
+        .set_data_page_row_count_limit(130)
+        .set_write_batch_size(64)
+        .build();
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+/// A table in which some rows of [`mixed`] do not fit.
+fn narrow() -> Load {
+    let columns = vec![
+        not_null(0, "id", DataType::Int),
+        column(1, "name", DataType::Varchar { bytes: 7 }),
+        column(2, "list", DataType::array(DataType::Int)),
+    ];
+    Load { strict: true, ..Load::into(columns) }
+}
+
+#[test]
+fn parts_of_a_file_together_are_the_whole_file() {
+    let load = narrow();
+    for group_rows in [100_000, 2000, 700] {
+        let body = mixed(5000, group_rows);
+        let whole = load.decode(ColumnarFormat::Parquet, &body, body.len()).unwrap();
+        assert!(whole.counts.filtered > 100 && whole.counts.loaded > 1000, "{:?}", whole.counts);
+        for count in 2..=4 {
+            let mut decoder = load.decoder(&body);
+            let parts = decoder.divide(count, 1).unwrap();
+            assert_eq!(parts.len(), count);
+            let of_parts = read_parts(parts).unwrap();
+            let place = format!("{count} parts, row groups of {group_rows}");
+            assert_eq!(lines(&load.table, &of_parts), lines(&load.table, &whole), "{place}");
+            assert_eq!(of_parts.counts, whole.counts, "{place}");
+            assert_eq!(of_parts.rejects, whole.rejects, "{place}");
+            // They were given up, and it is read whole.
+            assert!(!decoder.parts_lacked_memory());
+            let again = read(&mut *decoder, &[], 1).unwrap();
+            let rows: usize = again.iter().map(Block::row_count).sum();
+            assert_eq!(rows as u64, whole.counts.loaded, "{place}");
+        }
+    }
+}
+
+#[test]
+fn fields_of_parts_together_are_those_of_the_whole_file() {
+    let body = mixed(3000, 100_000);
+    let host: Arc<dyn LoadHost> = Arc::new(PlainHost::default());
+    let format = BodyFormat::Columnar(ColumnarFormat::Parquet);
+    let fields = || {
+        let mut fields = format.fields(FieldNames::OfBody, &[], &host).unwrap();
+        fields.push(&body).unwrap();
+        fields
+    };
+    let rest = |fields: &mut dyn FieldDecoder| {
+        let mut rows = Vec::new();
+        loop {
+            rows.extend(fields.take_batches().iter().flat_map(crate::testing::batch_rows));
+            if !fields.resume().unwrap() {
+                return rows;
+            }
+        }
+    };
+    let mut whole = fields();
+    whole.finish().unwrap();
+    let mut dividing = fields();
+    let parts = dividing.divide(3, 1).unwrap();
+    assert_eq!(parts.len(), 3);
+    let of_parts: Vec<_> = parts.into_iter().flat_map(|mut part| rest(&mut *part)).collect();
+    assert_eq!(of_parts.len(), 3000);
+    assert_eq!(of_parts, rest(&mut *whole));
+}
+
+#[test]
+fn a_body_that_is_small_or_of_another_format_has_no_parts() {
+    let load = narrow();
+    let body = mixed(5000, 2000);
+    for (count, bytes_min) in [(1, 0), (4, 10 << 20)] {
+        let mut decoder = load.decoder(&body);
+        assert!(decoder.divide(count, bytes_min).unwrap().is_empty());
+        let blocks = read(&mut *decoder, &[], 1).unwrap();
+        assert!(blocks.iter().map(Block::row_count).sum::<usize>() > 1000);
+    }
+    assert!(load.decoder(&mixed(900, 100)).divide(4, 0).unwrap().is_empty());
+    let load = wide();
+    let body = stream(&[many(0..5000)]);
+    let target = Target::new(&load.table, None).unwrap();
+    let builder = BlockBuilder::new(target.schema());
+    let host: Arc<dyn LoadHost> = Arc::new(PlainHost::default());
+    let format = BodyFormat::Columnar(ColumnarFormat::Arrow);
+    let mut decoder = format.decoder(target, LoadRules::default(), builder, &host).unwrap();
+    decoder.push(&body).unwrap();
+    assert!(decoder.divide(4, 0).unwrap().is_empty());
+    let rest = read(&mut *decoder, &[], 1).unwrap();
+    assert_eq!(rest.iter().map(Block::row_count).sum::<usize>(), 5000);
+}
+
+#[test]
+fn damage_in_a_late_part_is_an_error_of_that_part() {
+    let load = narrow();
+    let mut body = mixed(5000, 2000);
+    let metadata = ::parquet::file::metadata::ParquetMetaDataReader::new()
+        .parse_and_finish(&bytes::Bytes::from(body.clone()))
+        .unwrap();
+    let (start, length) = metadata.row_groups().last().unwrap().column(1).byte_range();
+    body[start as usize..(start + length) as usize].fill(0xff);
+    let whole = load.decode(ColumnarFormat::Parquet, &body, body.len()).unwrap_err();
+    let mut parts = load.decoder(&body).divide(4, 1).unwrap();
+    let late = read_parts(parts.split_off(3)).unwrap_err();
+    assert_eq!(late.detail_text(), whole.detail_text());
+    assert!(read_parts(parts).is_ok());
+}

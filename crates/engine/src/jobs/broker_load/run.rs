@@ -132,7 +132,9 @@ impl Engine {
             };
             lane.run()
         };
-        side_by_side(self, load, interrupt, vec![(); lanes], run).await
+        let read =
+            side_by_side::<_, _, Read, SqlError>(self, load.sink(), interrupt, vec![(); lanes], run).await?;
+        Ok(Read::sum(read))
     }
 }
 

@@ -121,6 +121,26 @@ impl Computed {
         &self.target
     }
 
+    /// Computes the rows of a part of the body.
+    fn part(&self, fields: Box<dyn FieldDecoder>) -> Box<dyn BodyDecoder> {
+        Box::new(Self {
+            engine: Arc::clone(&self.engine),
+            view: self.view.clone(),
+            fields,
+            targets: self.targets.clone(),
+            source_where: self.source_where.clone(),
+            plan: None,
+            target: self.target.clone(),
+            options: self.options,
+            builder: BlockBuilder::new(self.builder.schema()),
+            blocks: Vec::new(),
+            filtered: 0,
+            loaded: 0,
+            unselected: 0,
+            rejects: Vec::new(),
+        })
+    }
+
     /// Plans the expressions over the fields, which are known.
     fn make_plan(&self) -> Result<Plan, SqlError> {
         let source = self.fields.schema()?;
@@ -206,6 +226,15 @@ impl BodyDecoder for Computed {
         let is_more = self.fields.resume()?;
         self.compute()?;
         Ok(is_more)
+    }
+
+    fn divide(&mut self, count: usize, bytes_min: u64) -> Result<Vec<Box<dyn BodyDecoder>>, SqlError> {
+        let parts = self.fields.divide(count, bytes_min)?;
+        Ok(parts.into_iter().map(|fields| self.part(fields)).collect())
+    }
+
+    fn parts_lacked_memory(&self) -> bool {
+        self.fields.parts_lacked_memory()
     }
 
     fn held_bytes(&self) -> usize {

@@ -6,28 +6,25 @@
 
 use crate::access::interrupt::{Interrupt, Interrupted};
 use crate::engine::Engine;
-use crate::front::http::plan_error;
 use crate::load::body::computed::{Computed, Terms};
+use crate::load::body::parts::read_parts;
+use crate::load::body::rows::{Rows, Tallies};
 use crate::load::body::time::LoadTime;
 use crate::load::generated::Completer;
 use crate::load::hidden_columns;
 use crate::load::partial_update::Updates;
 use crate::load::sink::{LoadSink, SinkError};
 use crate::node::host::{Host, memory_full};
-use arrow::array::BooleanArray;
-use arrow::compute::filter_record_batch;
 use sqlparser::ast::{Expr, VisitorMut};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tributary_decode::{
-    Block, BodyDecoder, BodyFormat, Counts, FieldNames, LoadHost, LoadRules, REJECTS_KEPT_MAX, Reject,
-    Target, batch_to_block, blocks_to_batches,
+    Block, BodyDecoder, BodyFormat, Counts, FieldNames, LoadHost, LoadRules, Reject, Target,
 };
 use tributary_http::ColumnMapping;
 use tributary_ingest::memory::InFlight;
-use tributary_query::RowFilter;
 use tributary_sql::visit::walk_expr_mut;
 use tributary_types::{ErrorCode, PartitionNames, Sealed, SqlError, TableDef};
 
@@ -130,32 +127,13 @@ pub(crate) struct Mapping<'a> {
 /// Reads the rows of one body.
 pub(crate) struct RowReader {
     engine: Arc<Engine>,
-    decoder: Box<dyn BodyDecoder>,
-    filter: Option<RowFilter>,
-    computes: Option<Box<Computes>>,
-    def: Arc<TableDef>,
-    unselected: u64,
+    rows: Rows,
     target: Target,
     /// Memory of the body, except its rows.
     body_memory: InFlight,
     read_time: Duration,
-}
-
-/// Values that are computed from decoded rows, and their counts.
-struct Computes {
-    completer: Box<Completer>,
-    filtered: u64,
-    rejects: Vec<Reject>,
-}
-
-impl Computes {
-    fn complete(&mut self, blocks: &[Block]) -> Result<Vec<Block>, SqlError> {
-        let complete = self.completer.complete(blocks)?;
-        self.filtered += complete.counts.filtered;
-        let room = REJECTS_KEPT_MAX.saturating_sub(self.rejects.len());
-        self.rejects.extend(complete.rejects.into_iter().take(room));
-        Ok(complete.blocks)
-    }
+    /// The results of parts that were read in parallel.
+    parts: Tallies,
 }
 
 /// Refuses a mapping that computes values of a generated column itself. A field of such a column's name is left out.
@@ -251,16 +229,12 @@ impl RowReader {
         };
         let completer = Completer::of_body(engine, &target, rules, zone.as_deref().unwrap_or_default())?;
         Ok(Self {
-            computes: completer
-                .map(|completer| Box::new(Computes { completer, filtered: 0, rejects: Vec::new() })),
+            rows: Rows::new(decoder, filter, completer, def),
             target,
             body_memory: InFlight::new(engine.ingest.memory()),
             engine: Arc::clone(engine),
-            decoder,
-            filter,
-            def: Arc::clone(def),
-            unselected: 0,
             read_time: Duration::ZERO,
+            parts: Tallies::default(),
         })
     }
 
@@ -276,12 +250,12 @@ impl RowReader {
         interrupt: Interrupt<'_>,
     ) -> Result<(), ReadError> {
         let before = Instant::now();
-        let blocks = self.push(chunk);
+        let blocks = self.rows.push(chunk);
         self.read_time += before.elapsed();
         self.give(engine, sink, blocks?, interrupt).await
     }
 
-    /// Decodes the rest at the body's end into the sink.
+    /// Decodes the rest at the body's end into the sink: in parallel if it is much and can be divided.
     ///
     /// # Errors
     /// See [`RowReader::feed`].
@@ -291,8 +265,43 @@ impl RowReader {
         sink: &mut LoadSink,
         interrupt: Interrupt<'_>,
     ) -> Result<(), ReadError> {
-        let blocks = self.finish()?;
+        // Boxed: most bodies have no parts.
+        if sink.takes_parts() && Box::pin(self.end_in_parts(sink, interrupt)).await? {
+            return Ok(());
+        }
+        let blocks = self.rows.finish()?;
         self.give(engine, sink, blocks, interrupt).await
+    }
+
+    /// [`RowReader::end`] in parallel; returns whether it was, or else `end` must still follow.
+    async fn end_in_parts(
+        &mut self,
+        sink: &mut LoadSink,
+        interrupt: Interrupt<'_>,
+    ) -> Result<bool, ReadError> {
+        let Some(threads) = self.engine.decode_threads.take() else { return Ok(false) };
+        let parts = self.rows.divide(threads.count(), sink.bytes_left())?;
+        if parts.is_empty() {
+            return Ok(false);
+        }
+        self.charge_body()?;
+        let before = Instant::now();
+        let read = read_parts(&self.engine, sink, parts, interrupt).await;
+        self.read_time += before.elapsed();
+        match read {
+            Ok(tallies) => self.parts = tallies,
+            Err(_) if self.rows.parts_lacked_memory() => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        Ok(true)
+    }
+
+    /// Counts the bytes of the body that are held in memory.
+    fn charge_body(&mut self) -> Result<(), SqlError> {
+        match self.body_memory.try_set(self.rows.held_bytes() as u64) {
+            true => Ok(()),
+            false => Err(memory_full()),
+        }
     }
 
     /// Adds rows to the sink, including rows that the decoder held back.
@@ -303,16 +312,14 @@ impl RowReader {
         mut blocks: Vec<Block>,
         interrupt: Interrupt<'_>,
     ) -> Result<(), ReadError> {
-        if !self.body_memory.try_set(self.decoder.held_bytes() as u64) {
-            return Err(memory_full().into());
-        }
+        self.charge_body()?;
         loop {
             if !blocks.is_empty() {
                 sink.push(engine, blocks).await?;
             }
             interrupt.check()?;
             let before = Instant::now();
-            let more = self.resume();
+            let more = self.rows.resume();
             self.read_time += before.elapsed();
             let Some(more) = more? else { return Ok(()) };
             blocks = more;
@@ -331,72 +338,109 @@ impl RowReader {
         self.read_time
     }
 
-    /// The rows that a chunk completes, in blocks.
-    fn push(&mut self, chunk: &[u8]) -> Result<Vec<Block>, SqlError> {
-        self.decoder.push(chunk)?;
-        self.select()
-    }
-
-    /// The rows that were not complete yet.
-    fn finish(&mut self) -> Result<Vec<Block>, SqlError> {
-        self.decoder.finish()?;
-        self.select()
-    }
-
-    /// More rows of the data read so far, in blocks; `None` if there are none. Call it until then.
-    fn resume(&mut self) -> Result<Option<Vec<Block>>, SqlError> {
-        if self.decoder.resume()? { self.select().map(Some) } else { Ok(None) }
-    }
-
-    /// Takes the complete blocks, without the rows for which `where` is not true.
-    fn select(&mut self) -> Result<Vec<Block>, SqlError> {
-        let mut blocks = self.decoder.take_blocks();
-        if let Some(computes) = &mut self.computes {
-            blocks = computes.complete(&blocks)?;
-        }
-        let Some(filter) = &self.filter else { return Ok(blocks) };
-        let mut selected = Vec::new();
-        for batch in blocks_to_batches(&self.def.schema, &blocks)? {
-            let mask: BooleanArray = filter.evaluate(&batch)?;
-            let kept = filter_record_batch(&batch, &mask).map_err(|error| plan_error(error.to_string()))?;
-            self.unselected += (batch.num_rows() - kept.num_rows()) as u64;
-            if kept.num_rows() > 0 {
-                selected.push(batch_to_block(&kept, &self.def.schema)?);
-            }
-        }
-        Ok(selected)
-    }
-
     pub fn counts(&self) -> Counts {
-        let counts = self.decoder.counts();
-        let filtered = self.computes.as_ref().map_or(0, |computes| computes.filtered);
-        Counts {
-            loaded: counts.loaded - self.unselected - filtered,
-            unselected: counts.unselected + self.unselected,
-            filtered: counts.filtered + filtered,
-            ..counts
-        }
+        self.rows.counts().plus(self.parts.counts)
     }
 
     pub fn rejects(&self) -> Vec<Reject> {
-        let mut rejects = self.decoder.rejects().into_owned();
-        if let Some(computes) = &self.computes {
-            rejects.extend(computes.rejects.iter().cloned());
-            rejects.truncate(REJECTS_KEPT_MAX);
-        }
-        rejects
+        let mut all = self.rows.tallies();
+        all.add(self.parts.clone());
+        all.into_rejects()
     }
 }
 
 impl Drop for RowReader {
     fn drop(&mut self) {
-        self.engine.builders.give_back(self.decoder.take_builder());
+        self.engine.builders.give_back(self.rows.take_builder());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{TestEngine, block};
+    use std::borrow::Cow;
+    use tributary_decode::BlockBuilder;
+    use tributary_types::TableSchema;
+
+    /// A body of 3 blocks, whose parts fail after a block.
+    struct Narrow {
+        schema: Arc<TableSchema>,
+        ready: Vec<Block>,
+        left: usize,
+        is_part: bool,
+    }
+
+    impl Narrow {
+        fn new(schema: &Arc<TableSchema>, left: usize, is_part: bool) -> Self {
+            Self { schema: Arc::clone(schema), ready: Vec::new(), left, is_part }
+        }
+    }
+
+    impl BodyDecoder for Narrow {
+        fn push(&mut self, _chunk: &[u8]) -> Result<(), SqlError> {
+            Ok(())
+        }
+
+        fn finish(&mut self) -> Result<(), SqlError> {
+            self.resume().map(drop)
+        }
+
+        fn resume(&mut self) -> Result<bool, SqlError> {
+            if self.left == 0 {
+                return if self.is_part { Err(memory_full()) } else { Ok(false) };
+            }
+            self.left -= 1;
+            self.ready.push(block(&self.schema, 1 << 20));
+            Ok(true)
+        }
+
+        fn divide(&mut self, count: usize, _: u64) -> Result<Vec<Box<dyn BodyDecoder>>, SqlError> {
+            let part = |_| Box::new(Self::new(&self.schema, 1, true)) as Box<dyn BodyDecoder>;
+            Ok((0..count).map(part).collect())
+        }
+
+        fn parts_lacked_memory(&self) -> bool {
+            true
+        }
+
+        fn take_blocks(&mut self) -> Vec<Block> {
+            std::mem::take(&mut self.ready)
+        }
+
+        fn counts(&self) -> Counts {
+            Counts::default()
+        }
+
+        fn rejects(&self) -> Cow<'_, [Reject]> {
+            Cow::Borrowed(&[])
+        }
+
+        fn take_builder(&mut self) -> BlockBuilder {
+            BlockBuilder::new(&self.schema)
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_body_whose_parts_lack_memory_is_read_whole() {
+        let test = TestEngine::open(|_| ()).await;
+        test.engine.decode_threads.add_for_test();
+        let table = test.table().await;
+        let def = table.def();
+        let mut reader = RowReader {
+            engine: Arc::clone(&test.engine),
+            rows: Rows::new(Box::new(Narrow::new(&def.schema, 3, false)), None, None, &def),
+            target: Target::new(&def, None).expect("it has columns"),
+            body_memory: InFlight::new(test.engine.ingest.memory()),
+            read_time: Duration::ZERO,
+            parts: Tallies::default(),
+        };
+        let mut sink = LoadSink::new(Arc::clone(&table), Arc::clone(&def.schema), 64 << 20);
+        let ended = reader.end(&test.engine, &mut sink, Interrupt::NEVER).await;
+        assert!(ended.is_ok());
+        let rows = sink.take_small().expect("it fits into memory");
+        assert_eq!(rows.blocks.len(), 3, "of the whole, and of no part");
+    }
 
     #[test]
     fn a_derived_column_is_used_by_later_ones_and_a_field_before_it() {

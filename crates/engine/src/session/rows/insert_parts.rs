@@ -42,7 +42,8 @@ pub(in crate::session) async fn read(
             (part.end(), read)
         }
     };
-    side_by_side(engine, load, interrupt, parts, run).await
+    let read = side_by_side::<_, _, Read, SqlError>(engine, load.sink(), interrupt, parts, run).await?;
+    Ok(Read::sum(read))
 }
 
 /// The state of one part.

@@ -71,6 +71,11 @@ impl ColumnFacts {
         }
     }
 
+    /// The minimum bytes of a value.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
     /// The bytes of a value in an array, without the bytes of a text.
     pub fn array_width(&self) -> usize {
         if self.stored == Type::BYTE_ARRAY { VIEW_BYTES } else { self.width.max(VIEW_BYTES / 2) }

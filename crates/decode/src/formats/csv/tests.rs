@@ -164,6 +164,35 @@ fn a_mark_with_text_behind_it_closes_nothing_and_is_data() {
     assert_eq!(loaded(&table, &wide, "\"a\"|b\"||\"c\"||\"d\"|\n"), ["a\"|b|c|\"d\"|"]);
 }
 
+/// As Doris reads them: a field loses a mark at either end if it has both, and is taken literally otherwise. `trim_double_quotes`
+/// changes nothing, because enclosed fields have lost their marks.
+#[test]
+fn a_field_loses_its_marks_if_they_are_at_both_of_its_ends() {
+    let cases = [
+        (r#""aaa""#, "aaa"),
+        (r#""""#, ""),
+        (r#"""aaa"#, r#"""aaa"#),
+        (r#"aaa"""#, r#"aaa"""#),
+        (r#"""aaa"""#, r#""aaa""#),
+        (r#""""aaa""""#, r#""aaa""#),
+        (r#""a""b""#, r#"a"b"#),
+        (r#""a"b""#, r#"a"b"#),
+        (r#""a"b"#, r#""a"b"#),
+    ];
+    for (field, value) in cases {
+        for escape in [None, Some(b'\\')] {
+            for trim_double_quotes in [false, true] {
+                let format = CsvFormat { escape, trim_double_quotes, ..quoted() };
+                for body in [format!("1,{field},x\n"), format!("1,x,{field}")] {
+                    let expected =
+                        if body.ends_with('\n') { format!("1|{value}|x") } else { format!("1|x|{value}") };
+                    assert_eq!(loaded(&texts(3), &format, &body), [expected], "{format:?} {body:?}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn an_enclosed_field_loses_one_pair_of_marks_and_no_second() {
     let options = CsvFormat { trim_double_quotes: true, escape: Some(b'\\'), ..quoted() };

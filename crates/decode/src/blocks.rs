@@ -7,3 +7,4 @@ pub(crate) mod block;
 pub(crate) mod builder;
 pub(crate) mod columns;
 pub(crate) mod error;
+pub(crate) mod nested;

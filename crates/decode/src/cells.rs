@@ -5,5 +5,6 @@
 pub(crate) mod array_cells;
 pub(crate) mod cell;
 pub(crate) mod convert;
+pub(crate) mod escapes;
 pub(crate) mod nested;
 pub(crate) mod reject;

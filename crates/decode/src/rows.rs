@@ -4,6 +4,7 @@
 //! Not here: formats of bodies, and the origin of their bytes.
 
 pub(crate) mod any;
+pub(crate) mod constant;
 pub(crate) mod literal;
 pub(crate) mod loader;
 pub(crate) mod partition;

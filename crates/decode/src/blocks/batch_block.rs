@@ -5,7 +5,7 @@
 use crate::blocks::block::{BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX, Block, Kind};
 use crate::blocks::builder::BlockBuilder;
 use crate::blocks::error::BlockError;
-use crate::cells::nested::Tree;
+use crate::blocks::nested::Tree;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use std::sync::Arc;
 use tributary_types::{ColumnDef, TableSchema};

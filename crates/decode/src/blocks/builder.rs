@@ -12,7 +12,7 @@ use crate::blocks::block::{
 };
 use crate::blocks::columns::array_of;
 use crate::blocks::error::BlockError;
-use crate::cells::nested::{Tree, null_buffer};
+use crate::blocks::nested::{Tree, null_buffer};
 use arrow::array::ArrayRef;
 use arrow::buffer::{BooleanBuffer, Buffer};
 use arrow::datatypes::{DataType as ArrowType, ToByteSlice};
@@ -540,10 +540,9 @@ fn pad(out: &mut Vec<u8>) {
 }
 
 #[cfg(test)]
-mod golden;
-
-#[cfg(test)]
 mod tests {
+    mod golden;
+
     use super::*;
     use crate::testing::{column, schema};
 

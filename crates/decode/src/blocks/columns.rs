@@ -7,7 +7,7 @@
 
 use crate::blocks::block::{Block, ColumnParts, Kind, Nulls, TextEnds};
 use crate::blocks::error::BlockError;
-use crate::cells::nested;
+use crate::blocks::nested;
 use arrow::array::{
     ArrayData, ArrayRef, BooleanBufferBuilder, NullBufferBuilder, RecordBatch, RecordBatchOptions, make_array,
 };

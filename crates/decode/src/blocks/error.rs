@@ -1,7 +1,7 @@
 //! Errors of a block or its use.
 
-use crate::evolve::recast::BadValue;
 use arrow::error::ArrowError;
+use std::fmt;
 use tributary_types::{ErrorCode, SchemaVersion, SqlError};
 
 /// Damage in a block's bytes, or a block used with a schema that it was not made for.
@@ -46,3 +46,25 @@ impl From<BlockError> for SqlError {
         Self::detail(ErrorCode::Unknown, error.to_string())
     }
 }
+
+/// A value that the column's new type can't represent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadValue {
+    /// Its place in the array.
+    pub row: usize,
+    /// As a reason shows it.
+    pub value: String,
+    pub column: String,
+    pub from: String,
+    pub to: String,
+    pub reason: &'static str,
+}
+
+impl fmt::Display for BadValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { value, column, from, to, reason, .. } = self;
+        write!(f, "the value '{value}' of column '{column}' can't be converted from {from} to {to}: {reason}")
+    }
+}
+
+impl std::error::Error for BadValue {}

@@ -8,6 +8,7 @@
 use crate::blocks::block::Block;
 use crate::blocks::builder::{BlockBuilder, ColumnBuffer};
 use crate::blocks::columns::blocks_to_batches;
+use crate::blocks::error::BadValue;
 use crate::cells::array_cells::ArrayCells;
 use crate::cells::cell::{self, Fault, push_cell};
 use crate::rows::loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET};
@@ -15,33 +16,10 @@ use crate::rows::whole::whole_column;
 use arrow::array::{ArrayRef, new_empty_array};
 use arrow::compute::concat;
 use arrow::error::ArrowError;
-use std::fmt;
 use std::sync::Arc;
 use tributary_types::change::keeps_values;
 use tributary_types::widen::widened;
 use tributary_types::{ColumnDef, SchemaVersion, TableSchema};
-
-/// A value that the column's new type can't represent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadValue {
-    /// Its place in the array.
-    pub row: usize,
-    /// As a reason shows it.
-    pub value: String,
-    pub column: String,
-    pub from: String,
-    pub to: String,
-    pub reason: &'static str,
-}
-
-impl fmt::Display for BadValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { value, column, from, to, reason, .. } = self;
-        write!(f, "the value '{value}' of column '{column}' can't be converted from {from} to {to}: {reason}")
-    }
-}
-
-impl std::error::Error for BadValue {}
 
 /// The values of the column `from` as values of `to`.
 ///

@@ -19,7 +19,6 @@ mod scan;
 mod strings;
 
 pub use path::JsonPath;
-pub(crate) use scan::unescape;
 pub use strings::JsonStrings;
 
 use crate::blocks::block::Block;

@@ -12,7 +12,7 @@ use crate::blocks::batch_block::batch_to_block;
 use crate::blocks::builder::BlockBuilder;
 use crate::cells::array_cells::ArrayCells;
 use crate::cells::cell;
-use crate::evolve::adapt::constant;
+use crate::rows::constant::constant;
 use crate::rows::loader::{Loader, Progress};
 use crate::rows::target::{Fill, Strictness, Target, TargetColumn};
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};

@@ -8,7 +8,7 @@ use crate::{
     batch_to_block, decode_batch,
 };
 use std::sync::Arc;
-use tributary_types::TableDef;
+use tributary_types::{DataType, Nested, NestedType, StructField, TableDef};
 
 fn named(fields: &[(&str, DataType)]) -> DataType {
     let field = |(name, data_type): &(&str, DataType)| StructField {

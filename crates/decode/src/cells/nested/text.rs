@@ -3,9 +3,10 @@
 //! A value begins and ends with its brackets. Parts may be in single or double quotes, surrounded by blanks; without quotes
 //! `null` and `\N` are NULL, and so is an empty part. A backslash in quotes has JSON's meaning.
 
-use super::{Rules, Tree};
+use super::Rules;
+use crate::blocks::nested::Tree;
 use crate::cells::cell::{Cell, Fault, push_cell};
-use crate::formats::json::unescape;
+use crate::cells::escapes::unescape;
 use tributary_types::{DataType, StructField};
 
 /// The rules of a text.

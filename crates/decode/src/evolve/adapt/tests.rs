@@ -1,5 +1,8 @@
 use super::*;
+use crate::blocks::builder::BlockBuilder;
+use crate::blocks::columns::blocks_to_batches;
 use crate::testing::{batch_rows, column, schema};
+use std::sync::Arc;
 use tributary_types::{DataType, DefaultValue};
 
 fn old() -> (Arc<TableSchema>, RecordBatch) {

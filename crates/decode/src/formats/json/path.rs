@@ -1,6 +1,7 @@
 //! Paths into a value: `$.a.b`, `$.a[0]`, `$.a[*].b`, `$."odd key"`, and `$` for all of it.
 
-use super::scan::{Cursor, unescape};
+use super::scan::Cursor;
+use crate::cells::escapes::unescape;
 use crate::formats::format::FormatError;
 
 /// A path of the properties `jsonpaths` and `json_root`.

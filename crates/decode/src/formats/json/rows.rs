@@ -5,7 +5,8 @@
 use super::JsonFormat;
 use super::keys::Keys;
 use super::path::JsonPath;
-use super::scan::{Cursor, Defect, Flaw, Stop, compact, unescape};
+use super::scan::{Cursor, Defect, Flaw, Stop, compact};
+use crate::cells::escapes::unescape;
 use crate::cells::reject::{Reject, shown};
 
 /// Takes the values of rows. Every field gets one value per row.

@@ -340,3 +340,21 @@ async fn few_deleted_rows_are_left_out_together_with_simple_filters() {
         assert!(!steps.contains("LiveRows"), "{sql}\n{steps}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_field_of_a_struct_has_its_declared_type() {
+    let mut server = Server::new();
+    server
+        .run(
+            "CREATE TABLE n (k INT, s STRUCT<at:DATETIME(3), l:ARRAY<DATETIME>, n:INT>) DUPLICATE KEY(k)
+             DISTRIBUTED BY HASH(k)",
+        )
+        .await
+        .unwrap();
+    let query =
+        tributary_sql::parse_query("SELECT s.at, n.s.l AS l, s.n, MAX(s.at) OVER (ORDER BY k) FROM n")
+            .unwrap();
+    let described = server.engine.describe(&server.session, &query).await.unwrap();
+    let types: Vec<String> = described.iter().map(|column| column.table_type().to_string()).collect();
+    assert_eq!(types, ["datetime(3)", "array<datetime>", "int", "datetime(3)"]);
+}

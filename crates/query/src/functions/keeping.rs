@@ -15,7 +15,7 @@ use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, Expr, GroupsAccumulator, Operator,
     ReturnFieldArgs, ReversedUDAF, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, SetMonotonicity, Signature,
-    StatisticsArgs, Volatility,
+    StatisticsArgs, Volatility, lit,
 };
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -64,16 +64,71 @@ pub fn element(fields: &[FieldRef]) -> Option<Declared> {
     }
 }
 
-/// A field of a struct as a value of its declared type, if that says more than Arrow's; `None` if it does not.
-///
-/// DataFusion's own function for fields remains below, because its scan of Parquet files looks for it.
-#[must_use]
-pub fn member(of: &Field, name: &str, value: Expr) -> Option<Expr> {
+/// The declared type of a field of a struct, if it says more than Arrow's.
+fn member_type(of: &Field, name: &str) -> Option<Declared> {
     let Some(Declared::Nested(nested)) = known_type(of) else { return None };
     let NestedType::Struct(fields) = nested.kept() else { return None };
     let field = fields.iter().find(|field| field.name.eq_ignore_ascii_case(name))?;
-    let declared = field.data_type;
-    has_digits(declared).then(|| ScalarUDF::new_from_impl(Declare::new(declared)).call(vec![value]))
+    Some(field.data_type).filter(|declared| has_digits(*declared))
+}
+
+/// A field of a struct as a value of its declared type.
+///
+/// A plan begins with [`Member`] for it. DataFusion's scan of Parquet files looks for its own function, so that one takes the place
+/// of ours below a call that declares the type.
+#[must_use]
+pub fn member(of: &Field, name: &str, args: Vec<Expr>) -> Expr {
+    let value = datafusion::functions::core::get_field().call(args);
+    match member_type(of, name) {
+        Some(declared) => ScalarUDF::new_from_impl(Declare::new(declared)).call(vec![value]),
+        None => value,
+    }
+}
+
+/// A field of a struct at the beginning of a plan; see [`member`].
+#[must_use]
+pub fn field_of(value: Expr, name: &str) -> Expr {
+    scalar(datafusion::functions::core::get_field()).call(vec![value, lit(name)])
+}
+
+/// DataFusion's function for fields of structs, with a result that is declared as the field is.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Member {
+    inner: Arc<ScalarUDF>,
+}
+
+impl ScalarUDFImpl for Member {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        self.inner.schema_name(args)
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let declared = match (args.arg_fields, args.scalar_arguments) {
+            ([of, _], [_, Some(name)]) => name.try_as_str().flatten().and_then(|name| member_type(of, name)),
+            _ => None,
+        };
+        Ok(remembering(self.inner.return_field_from_args(args)?, declared))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        self.inner.invoke_with_args(args)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.inner.coerce_types(types)
+    }
 }
 
 /// Whether values of the type have DATETIMEs in them.
@@ -200,6 +255,7 @@ pub fn scalar(inner: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
         "array_distinct" | "array_except" | "array_sort" => first,
         "map_keys" => keys,
         "map_values" => values,
+        "get_field" => return Arc::new(ScalarUDF::new_from_impl(Member { inner })),
         _ => return inner,
     };
     Arc::new(ScalarUDF::new_from_impl(KeepingScalar { inner, keeps: By(keeps) }))

@@ -18,7 +18,9 @@ use crate::types::shown::type_text;
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, ExprSchema, Result, ScalarValue, internal_err, plan_err};
+use datafusion::common::{
+    Column, DFSchema, ExprSchema, Result, ScalarValue, TableReference, internal_err, plan_err,
+};
 use datafusion::logical_expr::expr::{Between, InList, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
@@ -37,6 +39,18 @@ use tributary_types::DataType as Declared;
 pub struct OperatorPlanner;
 
 impl ExprPlanner for OperatorPlanner {
+    /// `s.f.g` of a column `s`.
+    fn plan_compound_identifier(
+        &self,
+        field: &Field,
+        qualifier: Option<&TableReference>,
+        nested_names: &[String],
+    ) -> Result<PlannerResult<Vec<Expr>>> {
+        let column = Expr::Column(Column::from((qualifier, field)));
+        let value = nested_names.iter().fold(column, |value, name| keeping::field_of(value, name));
+        Ok(PlannerResult::Planned(value))
+    }
+
     /// `v['a']['b']` of a VARIANT or JSON, `a[1]` of an ARRAY and `m[k]` of a MAP: the functions that they stand for.
     fn plan_field_access(
         &self,
@@ -442,14 +456,13 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Ok(Transformed::new_transformed(Expr::ScalarFunction(call), changed))
         }
         Expr::ScalarFunction(call) if call.func.name() == "get_field" => {
-            let [of, Expr::Literal(name, _)] = call.args.as_slice() else {
-                return Ok(Transformed::no(Expr::ScalarFunction(call)));
+            let member = match call.args.as_slice() {
+                [of, Expr::Literal(name, _)] => {
+                    let (_, of) = of.to_field(schema)?;
+                    name.try_as_str().flatten().map(|name| keeping::member(&of, name, call.args.clone()))
+                }
+                _ => None,
             };
-            let (Ok((_, of)), Some(Some(name))) = (of.to_field(schema), name.try_as_str()) else {
-                return Ok(Transformed::no(Expr::ScalarFunction(call)));
-            };
-            let value = Expr::ScalarFunction(call.clone());
-            let member = keeping::member(&of, name, value);
             Ok(member.map_or_else(|| Transformed::no(Expr::ScalarFunction(call)), Transformed::yes))
         }
         Expr::ScalarFunction(call) => {

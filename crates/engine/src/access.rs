@@ -6,10 +6,14 @@
 //! A plan of an INSERT is checked when it is made, and made again when a name changes
 //! (`Names::generation`); a change of privileges has to count as one.
 //!
-//! Not its business: passwords, which [`crate::engine::Engine::authenticate`] checks.
+//! The names of tables ([`names`]) are looked up through the [gate](gate::Gate) only. It checks passwords, too.
+//!
+//! Not here: what is done with an object that was looked up.
 
 pub(crate) mod finished;
+pub(crate) mod gate;
 pub(crate) mod interrupt;
+pub(crate) mod names;
 pub(crate) mod processes;
 
 use tributary_sql::{Kill, Name, Recover, RoutineLoad, Show, Statement, ViewStatement, WarningsOf};

@@ -2,7 +2,7 @@
 //!
 //! Invariant: an answer contains everything that a protocol needs to write it; only the rows of a query are still being computed.
 //!
-//! Not its business: statements, and the encoding of answers.
+//! Not here: statements, and the encoding of answers.
 
 use crate::access::interrupt::Interrupt;
 use crate::access::processes::Process;

@@ -3,13 +3,12 @@
 //! Invariant: the catalog has a job before its client is answered, and its outcome before it is shown, so the next start finds
 //! jobs that a crash interrupted. A job that panics ends; one that may crash the server is not restarted for ever.
 //!
-//! Not its business: the work of a job, and the jobs of `ROUTINE LOAD`, which never end by themselves.
+//! Not here: the work of a job, and the jobs of `ROUTINE LOAD`, which never end by themselves.
 
 pub(crate) mod record;
 
-use crate::access::finished::{Door, FinishedRequest};
+use crate::access::finished::{Door, FinishedRequest, RequestMetrics};
 use crate::access::interrupt::{Interrupt, Interrupted, Stop};
-use crate::engine::Engine;
 use parking_lot::Mutex;
 use record::Envelope;
 use serde::Serialize;
@@ -21,9 +20,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tributary_catalog::{Catalog, JobRecord};
+use tributary_ingest::Watcher;
 use tributary_sql::JobsBy;
 use tributary_types::pattern::like;
-use tributary_types::{SourceId, SqlError, host};
+use tributary_types::{Principal, SourceId, SqlError, host};
 
 /// Jobs of a kind that run at a time; later ones are PENDING.
 const RUNNING_MAX: usize = 2;
@@ -141,17 +141,26 @@ impl<R: Record> Job<R> {
     }
 }
 
+/// The server's parts that jobs of all kinds use.
+#[derive(Clone)]
+pub(crate) struct JobParts {
+    pub catalog: Arc<Catalog>,
+    /// This node's id.
+    pub node: String,
+    pub watcher: Watcher,
+    pub requests: Arc<RequestMetrics>,
+}
+
 /// All jobs of a kind, by their ids.
 pub(crate) struct Jobs<R: Record> {
-    catalog: Arc<Catalog>,
-    node: String,
+    parts: JobParts,
     all: Mutex<BTreeMap<u64, Arc<Job<R>>>>,
     turns: Arc<Semaphore>,
 }
 
 impl<R: Record> Jobs<R> {
-    pub fn new(catalog: Arc<Catalog>, node: String) -> Self {
-        Self { catalog, node, all: Mutex::default(), turns: Arc::new(Semaphore::new(RUNNING_MAX)) }
+    pub fn new(parts: JobParts) -> Self {
+        Self { parts, all: Mutex::default(), turns: Arc::new(Semaphore::new(RUNNING_MAX)) }
     }
 
     pub fn all(&self) -> Vec<Arc<Job<R>>> {
@@ -172,7 +181,7 @@ impl<R: Record> Jobs<R> {
     /// # Errors
     /// The catalog can't be written.
     pub async fn next_id(&self) -> Result<SourceId, SqlError> {
-        Ok(self.catalog.next_job_id().await?)
+        Ok(self.parts.catalog.next_job_id().await?)
     }
 
     /// Adds a new job, which is persisted when this returns, unless another with its label prevents it.
@@ -201,7 +210,7 @@ impl<R: Record> Jobs<R> {
     /// # Errors
     /// The catalog can't be read.
     pub async fn read_kept(&self) -> Result<Vec<Arc<Job<R>>>, SqlError> {
-        for record in self.catalog.jobs(&self.node).await? {
+        for record in self.parts.catalog.jobs(&self.parts.node).await? {
             let (id, envelope) = (record.id, Envelope::read(&record)?);
             if envelope.kind != R::KIND {
                 continue;
@@ -259,7 +268,7 @@ impl<R: Record> Jobs<R> {
 
     async fn keep(&self, id: u64, record: &R) -> Result<(), SqlError> {
         let record = JobRecord { id: SourceId(id), definition: record.written() };
-        Ok(self.catalog.put_job(&self.node, &record).await?)
+        Ok(self.parts.catalog.put_job(&self.parts.node, &record).await?)
     }
 
     /// The jobs of a database that a statement means.
@@ -327,7 +336,7 @@ impl<R: Record> Jobs<R> {
             if job.record().finished_ms().is_none_or(|at| at >= before_ms) {
                 continue;
             }
-            match self.catalog.delete_job(&self.node, SourceId(job.id)).await {
+            match self.parts.catalog.delete_job(&self.parts.node, SourceId(job.id)).await {
                 Ok(()) => drop(self.all.lock().remove(&job.id)),
                 Err(error) => tracing::warn!(job = job.id, %error, "an ended job can't be forgotten now"),
             }
@@ -351,24 +360,25 @@ impl<R: Record> Jobs<R> {
 
 /// Runs a job's work in a task of its own. If the work panics, the job ends with the panic's text; in any case its end is
 /// announced to waiting tasks.
-pub(crate) fn spawn<R: Record>(
-    engine: &Arc<Engine>,
-    jobs: fn(&Engine) -> &Jobs<R>,
+pub(crate) fn spawn<R: Record, O: Send + Sync + 'static>(
+    owner: &Arc<O>,
+    jobs: fn(&O) -> &Jobs<R>,
     job: Arc<Job<R>>,
     work: impl Future<Output = ()> + Send + 'static,
 ) {
-    let engine = Arc::clone(engine);
-    let watcher = engine.ingest.watcher().clone();
+    let owner = Arc::clone(owner);
+    let watcher = jobs(&owner).parts.watcher.clone();
     watcher.clone().spawn_once(R::KIND, async move {
         let (announced, begun) = (Announced(job), Instant::now());
         if let Err(text) = watcher.catch(R::KIND, work).await {
-            jobs(&engine).panicked(&announced.0, &text).await;
+            jobs(&owner).panicked(&announced.0, &text).await;
         }
         let record = announced.0.record();
         if record.finished_ms().is_some() {
             let (user, host) = record.owner().unwrap_or_default();
-            engine.finished(FinishedRequest {
-                principal: &engine.principal(user, host),
+            jobs(&owner).parts.requests.finished(FinishedRequest {
+                // Nothing is looked up for it.
+                principal: &Principal::new(user, host, 0),
                 door: Door::Job,
                 statement: record.label(),
                 rows: record.rows(),

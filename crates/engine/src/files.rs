@@ -9,7 +9,7 @@
 //! Invariant: memory is bounded, however large the files are: each part has one file open, with a chunk and a batch of it, and
 //! the memory of its decoder, which is counted like a load's. An error names the file, and no secrets.
 //!
-//! Not its business: the places of files and the access to them, which is the crate `files`.
+//! Not here: the places of files and the access to them, which is the crate `files`.
 
 mod format;
 pub(crate) mod outfile;

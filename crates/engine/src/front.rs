@@ -1,6 +1,6 @@
 //! The protocols' entry points of the server.
 //!
-//! The code here knows a protocol's requests and answers. Not its business: tables, files, the meaning of statements.
+//! The code here knows a protocol's requests and answers. Not here: tables, files, the meaning of statements.
 
 pub(crate) mod http;
 pub(crate) mod mysql;

@@ -16,6 +16,7 @@ mod ddl;
 mod engine;
 mod files;
 mod front;
+mod generated;
 mod jobs;
 mod load;
 mod node;
@@ -24,6 +25,10 @@ mod session;
 #[cfg(test)]
 mod testing;
 mod variables;
+
+use futures::future::BoxFuture;
+use std::sync::Arc;
+use tributary_ingest::RecoveryReport;
 
 pub use engine::Engine;
 pub use front::http::HttpLoads;
@@ -36,3 +41,13 @@ pub use tributary_table::StoreOptions;
 pub use tributary_wal::WalOptions;
 pub use variables::MAX_PREPARED_STATEMENTS;
 pub use variables::similar;
+
+/// Opens the storage root: catalog, tables, logs. Every acknowledged row is in its table, once, when this returns.
+///
+/// # Errors
+/// See [`StartError`]; nothing was changed that the next start would not correct.
+pub async fn open(options: EngineOptions) -> Result<(Arc<Engine>, RecoveryReport), StartError> {
+    // Boxed as what it is: a start awaits so much that the compiler of its caller would not see the end of it.
+    let opened: BoxFuture<'_, _> = Box::pin(Engine::open(options, front::mysql::text_lines));
+    opened.await
+}

@@ -7,13 +7,12 @@
 //! Invariant: a load that is not committed leaves nothing, neither rows nor data files, and its label is free again; even if it
 //! is dropped.
 //!
-//! Not its business: bytes, statements, sessions, texts of answers.
+//! Not here: bytes, statements, sessions, texts of answers.
 
 pub(crate) mod auto_increment;
 pub(crate) mod body;
 pub(crate) mod builders;
 pub(crate) mod error_log;
-pub(crate) mod generated;
 pub(crate) mod hidden_columns;
 pub(crate) mod info;
 pub(crate) mod labels;
@@ -24,22 +23,114 @@ pub(crate) mod partial_update;
 pub(crate) mod row_changes;
 pub(crate) mod sink;
 
+use crate::access::gate::Gate;
 use crate::access::interrupt::{Interrupt, Interrupted};
-use crate::engine::Engine;
+use crate::ddl::Ddl;
+use crate::generated::GeneratedColumns;
 use crate::load::partial_update::KnownKeys;
 use crate::load::sink::{LoadSink, SinkError};
+use crate::node::host::SpoolRoom;
+use crate::node::options::{EngineOptions, Ports};
+use crate::queries::namespace::Facts;
+use body::parts::DecodeThreads;
+use builders::Builders;
+use error_log::ErrorLog;
+use load_records::LoadRecords;
+use overwrites::RunningOverwrites;
+use row_changes::RowChanges;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use tributary_decode::{Block, Counts, Reject, blocks_to_batches};
 use tributary_ingest::{
-    Answered, IngestError, LoadRows, LoadTraits, Reservation, Route, Source, TransactionKind,
-    TransactionStatus, route,
+    Answered, AutoIncrements, Ingest, IngestError, LoadRows, LoadTraits, Reservation, Route, Source,
+    TransactionKind, TransactionStatus, route,
 };
+use tributary_query::QueryEngine;
 use tributary_table::{Replaced, Table};
+use tributary_types::host::unix_ms;
 use tributary_types::{
     Attachment, DbId, GroupCommitMode, Label, Partitions, SourceId, SqlError, TableSchema, TxnId,
 };
+
+/// The parts that loads use, and state that loads share.
+pub(crate) struct Loads {
+    pub(crate) ingest: Arc<Ingest>,
+    pub(crate) options: Arc<EngineOptions>,
+    gate: Arc<Gate>,
+    ddl: Arc<Ddl>,
+    /// Queries of nobody, who sees no table: for expressions over the fields of a load.
+    query: Arc<QueryEngine>,
+    pub(crate) generated: Arc<GeneratedColumns>,
+    /// Values of AUTO_INCREMENT columns.
+    increments: Arc<AutoIncrements>,
+    facts: Arc<Facts>,
+    pub(crate) error_log: Arc<ErrorLog>,
+    pub(crate) builders: Builders,
+    /// Threads that decode parts of large bodies.
+    pub(crate) decode_threads: DecodeThreads,
+    /// Permits of loads that write data files.
+    file_turns: Arc<Semaphore>,
+    pub(crate) load_records: LoadRecords,
+    /// Turns of statements that change rows which they have read.
+    pub(crate) row_changes: RowChanges,
+    /// The targets of running INSERT OVERWRITE statements.
+    pub(crate) overwrites: RunningOverwrites,
+}
+
+/// The parts of [`Loads`].
+pub(crate) struct LoadParts {
+    pub ingest: Arc<Ingest>,
+    pub options: Arc<EngineOptions>,
+    pub gate: Arc<Gate>,
+    pub ddl: Arc<Ddl>,
+    pub query: Arc<QueryEngine>,
+    pub generated: Arc<GeneratedColumns>,
+    pub increments: Arc<AutoIncrements>,
+    pub facts: Arc<Facts>,
+}
+
+impl Loads {
+    pub fn new(parts: LoadParts) -> Self {
+        let LoadParts { ingest, options, gate, ddl, query, generated, increments, facts } = parts;
+        Self {
+            error_log: Arc::new(ErrorLog::new(options.state_dir.join("error_log"))),
+            ingest,
+            options,
+            gate,
+            ddl,
+            query,
+            generated,
+            increments,
+            facts,
+            builders: Builders::default(),
+            decode_threads: DecodeThreads::new(),
+            file_turns: sink::file_turns(),
+            load_records: LoadRecords::default(),
+            row_changes: RowChanges::default(),
+            overwrites: RunningOverwrites::default(),
+        }
+    }
+
+    fn ports(&self) -> Ports {
+        self.facts.ports.get().copied().unwrap_or_default()
+    }
+
+    fn unix_ms(&self) -> i64 {
+        unix_ms()
+    }
+
+    /// The server's time zone.
+    fn time_zone(&self) -> String {
+        self.facts.globals.read().values().time_zone.name.clone()
+    }
+
+    /// Space for bodies that are read from their end.
+    pub(crate) fn spool_room(&self) -> SpoolRoom {
+        self.facts.files.room.clone()
+    }
+}
 
 /// A load's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,13 +260,13 @@ impl Load {
     /// # Errors
     /// [`IngestError::LabelUsed`], [`IngestError::ShuttingDown`].
     pub fn begin(
-        engine: &Engine,
+        loads: &Loads,
         table: Arc<Table>,
         schema: Arc<TableSchema>,
         traits: &LoadTraits,
         label: LoadLabel,
     ) -> Result<Self, IngestError> {
-        let route = engine.route(&table, traits);
+        let route = loads.route(&table, traits);
         let reservation = match route {
             Route::GroupAsync | Route::GroupSync(_) => None,
             Route::Own(_) => {
@@ -193,13 +284,13 @@ impl Load {
                         _ => Label::of_insert(rand::random()),
                     },
                 };
-                Some(engine.ingest.begin(&table.def(), label, is_kept, kind)?)
+                Some(loads.ingest.begin(&table.def(), label, is_kept, kind)?)
             }
         };
         Ok(Self {
             route,
             reservation,
-            sink: LoadSink::new(table, schema, engine.options.large_load_bytes),
+            sink: LoadSink::new(table, schema, loads.options.large_load_bytes),
             is_kept_empty: traits.source != Source::Insert || traits.in_transaction,
             two_phase_commit: traits.two_phase_commit,
             extras: None,
@@ -262,8 +353,8 @@ impl Load {
     ///
     /// # Errors
     /// The rows can't be written; the load can't be finished any more.
-    pub async fn push(&mut self, engine: &Engine, blocks: Vec<Block>) -> Result<(), SinkError> {
-        self.sink.push(engine, blocks).await
+    pub async fn push(&mut self, loads: &Loads, blocks: Vec<Block>) -> Result<(), SinkError> {
+        self.sink.push(loads, blocks).await
     }
 
     /// The sink of the load's rows.
@@ -276,16 +367,16 @@ impl Load {
     ///
     /// A load that is interrupted while it waits for memory was not stored; one that waits for its group or its commit continues
     /// without its client.
-    pub async fn finish(mut self, engine: &Engine, rows: Tally<'_>, limits: LoadLimits<'_>) -> Finished {
+    pub async fn finish(mut self, loads: &Loads, rows: Tally<'_>, limits: LoadLimits<'_>) -> Finished {
         // Everything that a good small load does not do is boxed, here and below: its future is allocated for each statement, and
         // should not contain the states of large loads and failures. What it does is awaited right here: each async function in
         // between would move the load once more.
         let error_url = match rows.rejects {
             [] => None,
-            rejects => Box::pin(engine.write_error_log(rejects, self.named())).await,
+            rejects => Box::pin(loads.write_error_log(rejects, self.named())).await,
         };
         if rows.counts.exceed(limits.max_filter_ratio) {
-            engine.ingest.metrics().load_failed(mode(self.route));
+            loads.ingest.metrics().load_failed(mode(self.route));
             Box::pin(self.abort("too many rows were rejected")).await;
             return Finished { error_url, outcome: Err(LoadError::Filtered) };
         }
@@ -310,7 +401,7 @@ impl Load {
         if let Some(keys) = self.extras.as_mut().and_then(|extras| extras.known_keys.take())
             && let Err(error) = Box::pin(keys.check(self.sink.table(), &rows)).await
         {
-            engine.ingest.metrics().load_failed(mode(self.route));
+            loads.ingest.metrics().load_failed(mode(self.route));
             Box::pin(self.sink.table().discard(rows.files())).await;
             Box::pin(self.abort(error.detail_text())).await;
             return Finished { error_url, outcome: Err(LoadError::NewKey(error)) };
@@ -319,20 +410,20 @@ impl Load {
         if let Route::GroupSync(Some(switch)) = routed
             && routed != self.route
         {
-            engine.ingest.metrics().switched(switch);
+            loads.ingest.metrics().switched(switch);
         }
         let (table, interrupt) = (self.sink.table(), limits.interrupt);
         let waited = match self.reservation.take() {
             Some(reservation) if self.two_phase_commit => {
-                Box::pin(interrupt.wait(engine.ingest.prepare(table, reservation, rows))).await
+                Box::pin(interrupt.wait(loads.ingest.prepare(table, reservation, rows))).await
             }
             Some(reservation) => {
-                Box::pin(interrupt.wait(engine.ingest.commit(table, reservation, rows))).await
+                Box::pin(interrupt.wait(loads.ingest.commit(table, reservation, rows))).await
             }
             None => {
                 let is_async = routed == Route::GroupAsync;
                 let timeout = limits.timeout.max(Duration::from_millis(1));
-                interrupt.wait(engine.ingest.load_into_group(table, is_async, rows, timeout)).await
+                interrupt.wait(loads.ingest.load_into_group(table, is_async, rows, timeout)).await
             }
         };
         let outcome = match waited {
@@ -346,7 +437,7 @@ impl Load {
             }
             Ok(Err(error)) => Err(error.into()),
             Err(interrupted) => {
-                engine.ingest.metrics().load_failed(mode(routed));
+                loads.ingest.metrics().load_failed(mode(routed));
                 Err(LoadError::Interrupted(interrupted))
             }
         };
@@ -388,7 +479,7 @@ fn replaced(overwrites: Overwrites, table: &Table, rows: &LoadRows) -> Result<Re
     Ok(Replaced::In(partitions.only(&touched.into_iter().collect::<Vec<_>>())))
 }
 
-impl Engine {
+impl Loads {
     /// Decides how a load is committed; counts the reason if it does not get the requested mode.
     fn route(&self, table: &Table, traits: &LoadTraits) -> Route {
         let ingest = &self.ingest;
@@ -426,11 +517,12 @@ mod tests {
         let table = test.table().await;
         let schema = Arc::clone(&table.def().schema);
         let plain = LoadTraits::plain(Source::Insert, Some(GroupCommitMode::Async), Body::Known(10));
-        let mut load = Load::begin(&test.engine, table, Arc::clone(&schema), &plain, LoadLabel::Unnamed)
-            .expect("a load of a group");
+        let mut load =
+            Load::begin(&test.engine.loads, table, Arc::clone(&schema), &plain, LoadLabel::Unnamed)
+                .expect("a load of a group");
         let size = size_of_val(&load);
         assert!(size <= 256, "the load: {size}");
-        let push = load.push(&test.engine, vec![block(&schema, 10)]);
+        let push = load.push(&test.engine.loads, vec![block(&schema, 10)]);
         let size = size_of_val(&push);
         assert!(size <= 256, "push: {size}");
         push.await.expect("it is small");
@@ -439,7 +531,7 @@ mod tests {
             timeout: Duration::from_secs(10),
             interrupt: Interrupt::NEVER,
         };
-        let finish = load.finish(&test.engine, Tally::default(), limits);
+        let finish = load.finish(&test.engine.loads, Tally::default(), limits);
         let size = size_of_val(&finish);
         assert!(size <= 2304, "finish: {size}");
         finish.await.outcome.expect("committed");

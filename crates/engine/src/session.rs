@@ -1,6 +1,6 @@
 //! A client's session: its variables, its transaction, its prepared statements, and the dispatch of statements.
 //!
-//! Not its business: protocols; a statement's answer is an [`Answer`], which the client's front writes.
+//! Not here: protocols; a statement's answer is an [`Answer`], which the client's front writes.
 
 mod definitions;
 mod jobs;
@@ -94,13 +94,13 @@ impl EngineSession {
     /// # Errors
     /// The database named at connecting does not exist.
     pub fn open(engine: Arc<Engine>, info: NewSession) -> Result<Self, SqlError> {
-        let principal = engine.principal(&info.user, &info.peer.ip().to_string());
-        engine.check(&principal, Privilege::Connect, Object::Server)?;
+        let principal = engine.gate.principal(&info.user, &info.peer.ip().to_string());
+        engine.gate.check(&principal, Privilege::Connect, Object::Server)?;
         let process =
             engine.processes().enter(info.id, info.user, info.peer.to_string(), engine.unix_ms(), info.kill);
         let mut session = Self {
             variables: engine.global_variables(),
-            queries: engine.queries(&principal),
+            queries: engine.queries.of(&principal),
             engine,
             principal,
             id: info.id,
@@ -126,7 +126,7 @@ impl EngineSession {
 
     pub(crate) fn use_database(&mut self, name: &str) -> Result<(), SqlError> {
         let name = name.strip_prefix("internal.").unwrap_or(name);
-        self.engine.check_use(&self.principal, name)?;
+        self.engine.gate.check_use(&self.principal, name)?;
         self.database = Some(name.to_owned());
         self.last_plan = None;
         Ok(())
@@ -139,7 +139,7 @@ impl EngineSession {
         db: Option<&str>,
         name: &str,
     ) -> Result<Arc<Table>, SqlError> {
-        self.engine.table(&self.principal, privilege, self.database.as_deref(), db, name)
+        self.engine.gate.table(&self.principal, privilege, self.database.as_deref(), db, name)
     }
 
     /// The session as the query engine sees it.
@@ -208,7 +208,7 @@ impl EngineSession {
             self.warnings.clear();
         }
         let (privilege, object) = access::needed(&statement, self.database.as_deref());
-        self.engine.check(&self.principal, privilege, object)?;
+        self.engine.gate.check(&self.principal, privilege, object)?;
         match statement {
             Statement::Insert(insert) => self.run_insert(*insert, params).await,
             Statement::Delete(delete) => self.run_delete(&delete, params).await,
@@ -286,8 +286,8 @@ impl EngineSession {
     /// # Errors
     /// The user may not connect, or there is no such database; the session stays as it is.
     pub(crate) async fn change_user(&mut self, user: NewUser) -> Result<(), SqlError> {
-        let principal = self.engine.principal(&user.user, self.principal.host());
-        self.engine.check(&principal, Privilege::Connect, Object::Server)?;
+        let principal = self.engine.gate.principal(&user.user, self.principal.host());
+        self.engine.gate.check(&principal, Privilege::Connect, Object::Server)?;
         let before = std::mem::replace(&mut self.principal, principal);
         let database = self.database.take();
         if let Some(name) = user.database.as_deref().filter(|name| !name.is_empty())
@@ -298,7 +298,7 @@ impl EngineSession {
             return Err(error);
         }
         self.process.is_of(self.principal.user());
-        self.queries = self.engine.queries(&self.principal);
+        self.queries = self.engine.queries.of(&self.principal);
         self.reset().await;
         Ok(())
     }
@@ -320,7 +320,7 @@ impl EngineSession {
             Some(def) => (def.db.clone(), def.schema.visible().cloned().collect()),
             None => {
                 let view = Name { db: None, table: table.to_owned() }.resolve(self.database.as_deref())?;
-                let view = self.engine.view_called(&view)?;
+                let view = self.engine.ddl.view_called(&view)?;
                 (view.db.clone(), view.columns.clone())
             }
         };
@@ -333,7 +333,7 @@ impl EngineSession {
     /// # Errors
     /// There is none of that id, or no privilege.
     pub(crate) fn kill_connection(&self, id: u32) -> Result<(), SqlError> {
-        self.engine.kill_connection(&self.principal, id)
+        self.engine.gate.kill_connection(&self.principal, id)
     }
 
     pub(crate) fn autocommit(&self) -> bool {
@@ -360,7 +360,7 @@ impl EngineSession {
         rows: u64,
         outcome: &Result<(), SqlError>,
     ) {
-        self.engine.finished(FinishedRequest {
+        self.engine.requests.finished(FinishedRequest {
             principal: &self.principal,
             door,
             statement,

@@ -3,6 +3,7 @@
 use crate::access::interrupt::Interrupt;
 use crate::access::{Access, Everything, Privilege};
 use crate::engine::Engine;
+use crate::front::mysql::text_lines;
 use crate::node::options::{EngineOptions, StorageRoot};
 use std::path::Path;
 use std::sync::Arc;
@@ -66,20 +67,20 @@ impl TestEngine {
         };
         change(&mut options);
         let root = options.tables.directory().to_owned();
-        let opened = Engine::open_with(options, access, |options| store(&root, options)).await;
+        let opened = Engine::open_with(options, access, |options| store(&root, options), text_lines).await;
         let (engine, _) = opened.expect("an empty directory opens");
         Self { engine, directory }
     }
 
     /// The table `d.t (id INT NOT NULL, text STRING)`, new.
     pub async fn table(&self) -> Arc<Table> {
-        self.engine.create_database(Interrupt::NEVER, "d", true).await.expect("a new database");
+        self.engine.ddl.create_database(Interrupt::NEVER, "d", true).await.expect("a new database");
         let sql = "CREATE TABLE t (id INT NOT NULL, text STRING) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1";
         let Ok(Statement::CreateTable(create)) = tributary_sql::parse(sql) else { panic!("it is one") };
         let name = TableRef { db: "d".to_owned(), table: "t".to_owned() };
-        self.engine.create_table(Interrupt::NEVER, &create, &name).await.expect("a new table");
+        self.engine.ddl.create_table(Interrupt::NEVER, &create, &name).await.expect("a new table");
         let root = Principal::new("root", "%", 0);
-        self.engine.table(&root, Privilege::Load, Some("d"), None, "t").expect("it was created")
+        self.engine.gate.table(&root, Privilege::Load, Some("d"), None, "t").expect("it was created")
     }
 
     /// Files of tables except the Delta logs, finished or not.

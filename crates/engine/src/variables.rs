@@ -5,7 +5,7 @@
 //! MySQL or Doris that would change answers is either obeyed or accepts only the value that answers conform to anyway; one that
 //! promises speed is stored and shown.
 //!
-//! Not its business: which variables there are ([`declared`]), and how a kind of value is read and shown ([`kind`]).
+//! Not here: which variables there are ([`declared`]), and how a kind of value is read and shown ([`kind`]).
 
 mod kind;
 pub mod similar;

@@ -40,7 +40,7 @@ async fn serve(config: &Config) -> Outcome<()> {
     // The signals are taken before the ready line: who reads it may send one at once.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     refuse_own_files(settings)?;
-    let (engine, report) = Engine::open(engine_options(settings)?).await?;
+    let (engine, report) = tributary_engine::open(engine_options(settings)?).await?;
     tracing::info!(?report, "recovered");
     refuse_open_door(&engine, bind).await?;
     let listeners = Listeners::bind(settings)?;

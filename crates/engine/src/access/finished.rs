@@ -5,7 +5,6 @@
 //!
 //! Not its business: the answers, and loads within a request.
 
-use crate::engine::Engine;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry, exponential_buckets,
 };
@@ -84,19 +83,16 @@ impl RequestMetrics {
             seconds: Door::ALL.map(|door| seconds.with_label_values(&[door.name()])),
         })
     }
-}
 
-impl Engine {
     /// Ends a request.
-    pub(crate) fn finished(&self, request: FinishedRequest<'_>) {
+    pub fn finished(&self, request: FinishedRequest<'_>) {
         let FinishedRequest { principal, door, statement, rows, took, error } = request;
-        let metrics = self.request_metrics();
         let place = door as usize;
-        metrics.finished[place].inc();
-        metrics.rows[place].inc_by(rows);
-        metrics.seconds[place].observe(took.as_secs_f64());
+        self.finished[place].inc();
+        self.rows[place].inc_by(rows);
+        self.seconds[place].observe(took.as_secs_f64());
         let Some(error) = error else { return };
-        metrics.failed[place].inc();
+        self.failed[place].inc();
         tracing::debug!(
             user = principal.user(),
             host = principal.host(),
@@ -119,7 +115,7 @@ mod tests {
         let principal = Principal::new("root", "%", 0);
         for (door, error) in [(Door::StreamLoad, None), (Door::StreamLoad, Some("no")), (Door::Job, None)] {
             let took = Duration::from_millis(3);
-            test.engine.finished(FinishedRequest {
+            test.engine.requests.finished(FinishedRequest {
                 principal: &principal,
                 door,
                 statement: "l",

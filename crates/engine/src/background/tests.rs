@@ -1,24 +1,31 @@
 use super::*;
+use crate::jobs::ServerJobs;
 use crate::jobs::broker_load::BrokerLoadRecord;
 use crate::testing::TestEngine;
 use std::future::pending;
 use tributary_sql::Statement;
 use tributary_types::{Label, Principal};
 
-async fn added(engine: &Engine, label: &str) -> Arc<Job<BrokerLoadRecord>> {
+async fn added(jobs: &ServerJobs, label: &str) -> Arc<Job<BrokerLoadRecord>> {
     let sql = format!(
         "LOAD LABEL d.{label} (DATA INFILE('s3://b/f.csv') INTO TABLE t) WITH S3 ('s3.endpoint' = 'http://127.0.0.1:1')"
     );
     let Ok(Statement::BrokerLoad(load)) = tributary_sql::parse(&sql) else { panic!("it is one") };
     let (label, root) = (Label::new(label).expect("a label"), Principal::new("root", "%", 0));
     let record = BrokerLoadRecord::new("d", &label, &root, "UTC", 0, &load);
-    let job = Arc::new(Job::new(engine.broker_loads.next_id().await.expect("an id"), record));
-    engine.broker_loads.add(&job, |_| Ok(())).await.expect("it is kept");
+    let job = Arc::new(Job::new(jobs.broker_loads.next_id().await.expect("an id"), record));
+    jobs.broker_loads.add(&job, |_| Ok(())).await.expect("it is kept");
     job
 }
 
-async fn kept(engine: &Engine, job: &Job<BrokerLoadRecord>) -> BrokerLoadRecord {
-    let all = engine.catalog.jobs(&engine.broker_loads.node).await.expect("the catalog is read");
+async fn kept(jobs: &ServerJobs, job: &Job<BrokerLoadRecord>) -> BrokerLoadRecord {
+    let all = jobs
+        .broker_loads
+        .parts
+        .catalog
+        .jobs(&jobs.broker_loads.parts.node)
+        .await
+        .expect("the catalog is read");
     let record = all.into_iter().find(|record| record.id.0 == job.id).expect("it is kept");
     let envelope = Envelope::read(&record).expect("a record");
     envelope.body_of(record.id).expect("its own record")
@@ -28,10 +35,12 @@ async fn kept(engine: &Engine, job: &Job<BrokerLoadRecord>) -> BrokerLoadRecord 
 async fn a_job_that_panics_is_cancelled_with_the_text_and_nobody_waits_for_it() {
     let test = TestEngine::open(|_| {}).await;
     let engine = &test.engine;
-    let (failed, stopped) = (added(engine, "failed").await, added(engine, "stopped").await);
-    spawn(engine, |engine| &engine.broker_loads, Arc::clone(&failed), async { panic!("no such row group") });
+    let (failed, stopped) = (added(&engine.jobs, "failed").await, added(&engine.jobs, "stopped").await);
+    spawn(&engine.jobs, |jobs| &jobs.broker_loads, Arc::clone(&failed), async {
+        panic!("no such row group")
+    });
     failed.ended().await;
-    let record = kept(engine, &failed).await;
+    let record = kept(&engine.jobs, &failed).await;
     assert_eq!(Record::state(&record), "CANCELLED");
     assert!(
         record.error.contains("LOAD_RUN_FAIL") && record.error.contains("no such row group"),
@@ -49,7 +58,7 @@ async fn a_job_that_panics_is_cancelled_with_the_text_and_nobody_waits_for_it() 
             panic!("while the server stops");
         }
     };
-    spawn(engine, |engine| &engine.broker_loads, Arc::clone(&stopped), work);
+    spawn(&engine.jobs, |jobs| &jobs.broker_loads, Arc::clone(&stopped), work);
     tokio::time::timeout(Duration::from_secs(20), engine.shutdown()).await.expect("the server stops");
     assert!(stopped.has_ended());
 }
@@ -57,12 +66,12 @@ async fn a_job_that_panics_is_cancelled_with_the_text_and_nobody_waits_for_it() 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_whose_server_ended_three_times_is_not_begun_again() {
     let test = TestEngine::open(|_| {}).await;
-    let (jobs, job) = (&test.engine.broker_loads, added(&test.engine, "fatal").await);
+    let (jobs, job) = (&test.engine.jobs.broker_loads, added(&test.engine.jobs, "fatal").await);
     assert!(jobs.begins_again(&job).await && jobs.begins_again(&job).await);
-    assert_eq!(kept(&test.engine, &job).await.starts(), &3, "it is kept before the work begins");
+    assert_eq!(kept(&test.engine.jobs, &job).await.starts(), &3, "it is kept before the work begins");
     assert!(!jobs.begins_again(&job).await);
     job.ended().await;
-    let record = kept(&test.engine, &job).await;
+    let record = kept(&test.engine.jobs, &job).await;
     assert_eq!(Record::state(&record), "CANCELLED");
     assert!(record.error.contains("the server has ended 3 times while the job ran"), "{}", record.error);
 }
@@ -70,7 +79,7 @@ async fn a_job_whose_server_ended_three_times_is_not_begun_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_orderly_stop_is_not_counted_against_a_job() {
     let test = TestEngine::open(|_| {}).await;
-    let (jobs, job) = (&test.engine.broker_loads, added(&test.engine, "long").await);
+    let (jobs, job) = (&test.engine.jobs.broker_loads, added(&test.engine.jobs, "long").await);
     for _ in 0..10 {
         assert!(jobs.begins_again(&job).await);
         let work = {
@@ -80,9 +89,9 @@ async fn an_orderly_stop_is_not_counted_against_a_job() {
                 job.stop.clear();
             }
         };
-        spawn(&test.engine, |engine| &engine.broker_loads, Arc::clone(&job), work);
+        spawn(&test.engine.jobs, |jobs| &jobs.broker_loads, Arc::clone(&job), work);
         jobs.pause().await;
-        assert_eq!(kept(&test.engine, &job).await.starts(), &0);
+        assert_eq!(kept(&test.engine.jobs, &job).await.starts(), &0);
         // As the next start has it.
         job.ended.send_replace(false);
     }

@@ -4,11 +4,11 @@
 //! stay where they are until its time is over. Partitions have a module of their own ([`crate::ddl::partitions::recycled`]).
 
 use crate::access::interrupt::Interrupt;
+use crate::ddl::Ddl;
 use crate::ddl::change::switching::WAIT_MAX;
 use crate::ddl::change::turns::TableTurn;
 use crate::ddl::partitions::recycled::files_of;
 use crate::ddl::tables::table_error;
-use crate::engine::Engine;
 use crate::node::clock::date_time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(crate) fn still_loading(what: &str, name: &str) -> SqlError {
     ))
 }
 
-impl Engine {
+impl Ddl {
     /// Whether dropped objects are retained for a time.
     pub(crate) fn keeps_dropped(&self) -> bool {
         !self.options.trash_expire.is_zero()
@@ -66,7 +66,7 @@ impl Engine {
         name: &TableRef,
         table: &Arc<Table>,
     ) -> Result<bool, SqlError> {
-        if !self.names().has(name, table) {
+        if !self.names.has(name, table) {
             return Ok(false);
         }
         let Some(_at_rest) = self.at_rest(table).await? else {
@@ -74,11 +74,11 @@ impl Engine {
         };
         {
             let _changing = interrupt.wait(self.changing()).await?;
-            if !self.names().has(name, table) {
+            if !self.names.has(name, table) {
                 return Ok(false);
             }
             self.catalog.recycle_table(name, bytes_of(table), self.unix_ms()).await?;
-            self.names().remove_table(&name.db, &name.table);
+            self.names.remove_table(&name.db, &name.table);
         }
         self.end_use(table).await;
         Ok(true)
@@ -94,7 +94,7 @@ impl Engine {
         loop {
             let turns = interrupt.wait(self.turns_to_drop(name, false)).await??;
             // Temporary partitions and tables without their rows are dropped permanently, in the same step of the catalog.
-            let mut tables = self.names().tables(name);
+            let mut tables = self.names.tables(name);
             tables.retain(|table| table.with_def(|def| def.role.is_own()));
             let mut at_rest = Vec::with_capacity(tables.len());
             for table in &tables {
@@ -115,7 +115,7 @@ impl Engine {
                     Err(CatalogError::NoDatabaseToDrop(_)) if if_exists => return Ok(()),
                     Err(error) => return Err(error.into()),
                 }
-                self.names().remove_database(name)
+                self.names.remove_database(name)
             };
             for table in &dropped {
                 self.end_use(table).await;
@@ -134,7 +134,7 @@ impl Engine {
 
     fn add_recovered(&self, table: Arc<Table>) {
         self.ingest.attach(Arc::clone(&table));
-        self.names().add_table(table);
+        self.names.add_table(table);
     }
 
     pub(crate) async fn recover_table(
@@ -143,7 +143,7 @@ impl Engine {
         recovered: &Recovered<TableRef>,
     ) -> Result<(), SqlError> {
         let TableRef { db, table: name } = &recovered.name;
-        let db_id = self.names().database_id(db)?;
+        let db_id = self.names.database_id(db)?;
         let new_name = recovered.new_name.as_ref().unwrap_or(name);
         check_table(new_name)?;
         let new_name = TableRef { db: db.clone(), table: new_name.clone() };
@@ -193,7 +193,7 @@ impl Engine {
         let Recovered { name, id, new_name } = recovered;
         let new_name = new_name.as_ref().unwrap_or(name);
         check_database(new_name)?;
-        let refuse_taken = || match self.names().has_database(new_name) {
+        let refuse_taken = || match self.names.has_database(new_name) {
             true => Err(refused(format!("Database[{new_name}] already exist."))),
             false => Ok(()),
         };
@@ -237,7 +237,7 @@ impl Engine {
             let _changing = interrupt.wait(self.changing()).await?;
             refuse_taken()?;
             self.catalog.recover_database(found.id, new_name, without_dynamic_partitions).await?;
-            self.names().add_database(new_name, found.id);
+            self.names.add_database(new_name, found.id);
             tables.iter().for_each(|table| self.add_recovered(Arc::clone(table)));
             Ok(())
         };
@@ -253,7 +253,7 @@ impl Engine {
     /// Keeps the files of recycled partitions from the sweep, after a start.
     pub(crate) fn keep_recycled_files(&self) {
         let bin = self.catalog.recycle_bin();
-        self.names().all_tables().iter().for_each(|table| keep_files(table, &bin));
+        self.names.all_tables().iter().for_each(|table| keep_files(table, &bin));
     }
 
     /// Deletes the object with the id, and everything that belongs to it.

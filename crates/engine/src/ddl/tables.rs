@@ -2,9 +2,9 @@
 //! that a crash interrupted.
 
 use crate::access::interrupt::Interrupt;
+use crate::ddl::Ddl;
 use crate::ddl::change::switching::Rest;
 use crate::ddl::change::turns::TableTurn;
-use crate::engine::Engine;
 use futures::StreamExt;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,32 +19,32 @@ const DELETED_AT_ONCE: usize = 4;
 /// The right to change the names of databases, tables and views, which one change at a time has while the catalog and the names
 /// change. Slow work is done before and after it, with the table's turn ([`crate::ddl::change::turns`]).
 pub(crate) struct Changing<'a> {
-    engine: &'a Engine,
+    ddl: &'a Ddl,
     _turn: tokio::sync::MutexGuard<'a, ()>,
 }
 
 impl<'a> Changing<'a> {
-    pub const fn new(engine: &'a Engine, turn: tokio::sync::MutexGuard<'a, ()>) -> Self {
-        Self { engine, _turn: turn }
+    pub const fn new(ddl: &'a Ddl, turn: tokio::sync::MutexGuard<'a, ()>) -> Self {
+        Self { ddl, _turn: turn }
     }
 }
 
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
         debug_assert!(
-            std::thread::panicking() || self.engine.has_names_of_catalog(),
+            std::thread::panicking() || self.ddl.has_names_of_catalog(),
             "the names and the catalog have the same tables when names can change"
         );
     }
 }
 
-impl Engine {
+impl Ddl {
     /// Whether the names match the catalog's tables.
     fn has_names_of_catalog(&self) -> bool {
         let of_def = |def: &TableDef| (TableRef { db: def.db.clone(), table: def.name.clone() }, def.id);
         let kept = self.catalog.all_tables();
         let kept: BTreeSet<_> = kept.iter().map(|def| of_def(def)).collect();
-        self.names().ids().into_iter().collect::<BTreeSet<_>>() == kept
+        self.names.ids().into_iter().collect::<BTreeSet<_>>() == kept
     }
 
     pub(crate) async fn create_database(
@@ -54,11 +54,11 @@ impl Engine {
         if_not_exists: bool,
     ) -> Result<(), SqlError> {
         let _changing = interrupt.wait(self.changing()).await?;
-        if if_not_exists && self.names().has_database(name) {
+        if if_not_exists && self.names.has_database(name) {
             return Ok(());
         }
         let id = self.catalog.create_database(name).await?;
-        self.names().add_database(name, id);
+        self.names.add_database(name, id);
         Ok(())
     }
 
@@ -84,7 +84,7 @@ impl Engine {
                     Err(CatalogError::NoDatabaseToDrop(_)) if if_exists => return Ok(()),
                     Err(error) => return Err(error.into()),
                 }
-                self.names().remove_database(name)
+                self.names.remove_database(name)
             };
             for table in &tables {
                 self.end_use(table).await;
@@ -119,7 +119,7 @@ impl Engine {
         if !self.is_free(name, if_not_exists)? {
             return Ok(());
         }
-        let db_id = self.names().database_id(&name.db)?;
+        let db_id = self.names.database_id(&name.db)?;
         let def = tributary_sql::like(source, name, db_id, self.catalog.next_table_id().await?, rollups)?;
         let def = self.with_dynamic_partitions(def, self.unix_ms())?;
         self.add_table(interrupt, def, if_not_exists).await.map(drop)
@@ -130,8 +130,8 @@ impl Engine {
     /// # Errors
     /// No such database, or the name is taken.
     pub(crate) fn is_free(&self, name: &TableRef, if_not_exists: bool) -> Result<bool, SqlError> {
-        self.names().database_id(&name.db)?;
-        let is_taken = self.names().find_of_any_role(&name.db, &name.table).is_some()
+        self.names.database_id(&name.db)?;
+        let is_taken = self.names.find_of_any_role(&name.db, &name.table).is_some()
             || self.catalog.view(&name.db, &name.table).is_some();
         match is_taken {
             true if if_not_exists => Ok(false),
@@ -144,9 +144,9 @@ impl Engine {
 
     /// The definition of a new table.
     pub(crate) async fn new_def(&self, create: &CreateTable, name: &TableRef) -> Result<TableDef, SqlError> {
-        let db_id = self.names().database_id(&name.db)?;
+        let db_id = self.names.database_id(&name.db)?;
         let mut def = create.to_def(&name.db, db_id, self.catalog.next_table_id().await?)?;
-        self.check_generated(&def)?;
+        self.generated.check(&def, &self.time_zone())?;
         self.apply_defaults(&mut def, create);
         self.with_dynamic_partitions(def, self.unix_ms())
     }
@@ -192,7 +192,7 @@ impl Engine {
         }
         self.catalog.create_table(def).await?;
         self.ingest.attach(Arc::clone(table));
-        self.names().add_table(Arc::clone(table));
+        self.names.add_table(Arc::clone(table));
         Ok(true)
     }
 
@@ -218,7 +218,7 @@ impl Engine {
     ) -> Result<(), SqlError> {
         let is_recycled = !force && self.keeps_dropped();
         loop {
-            let Some(table) = self.names().find(&name.db, &name.table) else {
+            let Some(table) = self.names.find(&name.db, &name.table) else {
                 if self.refuse_absent(interrupt, name, if_exists).await? {
                     return Ok(());
                 }
@@ -254,14 +254,14 @@ impl Engine {
         if_exists: bool,
     ) -> Result<bool, SqlError> {
         let _changing = interrupt.wait(self.changing()).await?;
-        if self.names().find(&name.db, &name.table).is_some() {
+        if self.names.find(&name.db, &name.table).is_some() {
             return Ok(false);
         }
-        if self.names().find_of_any_role(&name.db, &name.table).is_some() {
+        if self.names.find_of_any_role(&name.db, &name.table).is_some() {
             // It is one that statements can't name.
             return match if_exists {
                 true => Ok(true),
-                false => self.names().table(&name.db, &name.table).map(|_| true),
+                false => self.names.table(&name.db, &name.table).map(|_| true),
             };
         }
         if self.catalog.view(&name.db, &name.table).is_some() {
@@ -288,11 +288,11 @@ impl Engine {
     ) -> Result<bool, SqlError> {
         {
             let _changing = interrupt.wait(self.changing()).await?;
-            if !self.names().has(name, table) {
+            if !self.names.has(name, table) {
                 return Ok(false);
             }
             self.catalog.drop_table(name).await?;
-            self.names().remove_table(&name.db, &name.table);
+            self.names.remove_table(&name.db, &name.table);
         }
         self.end_use(table).await;
         self.collect_garbage_later();
@@ -322,7 +322,7 @@ impl Engine {
             let table = self.table_called(&name.db, &name.table)?;
             self.refuse_while_changing(&table.def())?;
             let turn = interrupt.wait(self.turn_of(&table.def())).await??;
-            if self.names().has(name, &table) {
+            if self.names.has(name, &table) {
                 self.refuse_while_changing(&table.def())?;
                 return Ok((table, turn));
             }
@@ -401,12 +401,12 @@ impl Engine {
 
     /// The table of a job, whose principal was checked when it began.
     pub(crate) fn table_to_change(&self, id: TableId) -> Option<Arc<Table>> {
-        self.names().all_tables().into_iter().find(|table| table.id() == id)
+        self.names.all_tables().into_iter().find(|table| table.id() == id)
     }
 
     /// A job has changed a table.
     pub(crate) fn definitions_changed(&self) {
-        self.names().changed();
+        self.names.changed();
     }
 
     /// Gives the table other columns.
@@ -446,7 +446,7 @@ impl Engine {
         let name = kept.table_ref();
         table.alter(Arc::clone(&kept)).await.map_err(table_error)?;
         tracing::info!(table = %name, "a table has followed the catalog");
-        self.names().changed();
+        self.names.changed();
         Err(CatalogError::TableChanged { db: name.db, table: name.table }.into())
     }
 
@@ -458,7 +458,7 @@ impl Engine {
         let _changing = self.changing().await;
         self.is_free(&new.table_ref(), false)?;
         let new = self.catalog.replace_table_def(old, new).await?;
-        self.names().rename_table(&old.table_ref(), &new.name);
+        self.names.rename_table(&old.table_ref(), &new.name);
         Ok(new)
     }
 
@@ -494,16 +494,16 @@ impl Engine {
             // The rows are already removed, and a partition of such rows is not added before a cut of it is in the log.
             tracing::warn!(table = %new.table_ref(), %error, "rows of dropped partitions stay in the write-ahead log for now");
         }
-        self.names().changed();
+        self.names.changed();
         Ok(())
     }
 
     /// Deletes the files of dropped tables in the background. What fails is tried at the next drop
     /// or start.
     pub(crate) fn collect_garbage_later(self: &Arc<Self>) {
-        let engine = Arc::clone(self);
+        let ddl = Arc::clone(self);
         self.ingest.watcher().spawn_once("collecting_garbage", async move {
-            if let Err(error) = engine.collect_garbage().await {
+            if let Err(error) = ddl.collect_garbage().await {
                 tracing::warn!(%error, "files of dropped tables stay until the next drop or start");
             }
         });

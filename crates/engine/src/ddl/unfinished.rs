@@ -4,7 +4,7 @@
 //! match; a failure in between, by an error or with the server, leaves a table of that role, which is dropped.
 
 use crate::access::interrupt::Interrupt;
-use crate::engine::Engine;
+use crate::ddl::Ddl;
 use std::sync::Arc;
 use tributary_sql::CreateTable;
 use tributary_table::Table;
@@ -13,7 +13,7 @@ use tributary_types::{ErrorCode, SqlError, TableDef, TableRef, TableRole};
 /// A table without its name. It is dropped, in the background, unless it is [finished](Self::finish).
 #[must_use]
 pub(crate) struct Unfinished {
-    engine: Arc<Engine>,
+    ddl: Arc<Ddl>,
     table: Option<Arc<Table>>,
     name: TableRef,
 }
@@ -29,13 +29,13 @@ impl Unfinished {
     /// The name has been taken meanwhile, or the database was dropped. The table is dropped then.
     pub async fn finish(mut self, interrupt: Interrupt<'_>) -> Result<(), SqlError> {
         let table = Arc::clone(self.table());
-        let turn = interrupt.wait(self.engine.turn_of(&table.def())).await??;
-        self.engine.is_free(&self.name, false)?;
+        let turn = interrupt.wait(self.ddl.turn_of(&table.def())).await??;
+        self.ddl.is_free(&self.name, false)?;
         let named =
             TableDef { name: self.name.table.clone(), role: TableRole::Own, ..(*table.def()).clone() };
-        let engine = Arc::clone(&self.engine);
+        let ddl = Arc::clone(&self.ddl);
         // Unwatched: awaited below. In a task of its own, so that it can't be cancelled half way.
-        let change = tokio::spawn(async move { engine.change_table(&turn, table, named).await });
+        let change = tokio::spawn(async move { ddl.change_table(&turn, table, named).await });
         let changed =
             change.await.map_err(|error| SqlError::detail(ErrorCode::Unknown, error.to_string()))?;
         if changed.is_ok() {
@@ -48,12 +48,12 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         let Some(table) = self.table.take() else { return };
-        let engine = Arc::clone(&self.engine);
-        self.engine.ingest.watcher().spawn_once("dropping_unfinished_table", async move {
-            let _turn = engine.wait_for_turn(&table.def()).await;
+        let ddl = Arc::clone(&self.ddl);
+        self.ddl.ingest.watcher().spawn_once("dropping_unfinished_table", async move {
+            let _turn = ddl.wait_for_turn(&table.def()).await;
             let def = table.def();
             if def.role == TableRole::Unfinished
-                && let Err(error) = engine.drop_open(Interrupt::NEVER, &def.table_ref(), &table).await
+                && let Err(error) = ddl.drop_open(Interrupt::NEVER, &def.table_ref(), &table).await
             {
                 tracing::warn!(table = def.location, %error, "a table that was not finished stays until the next start");
             }
@@ -61,7 +61,7 @@ impl Drop for Unfinished {
     }
 }
 
-impl Engine {
+impl Ddl {
     /// Creates a table that will get this name.
     pub(crate) async fn create_unfinished(
         self: &Arc<Self>,
@@ -73,12 +73,12 @@ impl Engine {
         let role = TableRole::Unfinished;
         let hidden = role.name(def.id).expect("a role that nobody names has a name");
         let table = self.add_table(interrupt, TableDef { name: hidden, role, ..def }, false).await?;
-        Ok(Unfinished { engine: Arc::clone(self), table, name })
+        Ok(Unfinished { ddl: Arc::clone(self), table, name })
     }
 
     /// Drops tables that an earlier process did not finish.
     pub(crate) async fn drop_unfinished_tables(self: &Arc<Self>) -> Result<(), SqlError> {
-        for table in self.names().all_tables() {
+        for table in self.names.all_tables() {
             let def = table.def();
             if def.role == TableRole::Unfinished {
                 tracing::info!(table = def.location, "a table whose CREATE did not end is dropped");

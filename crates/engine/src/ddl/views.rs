@@ -1,12 +1,12 @@
 //! Changes of views. The session ([`crate::session`]) plans a view's query and determines its contents.
 
+use crate::ddl::Ddl;
 use crate::ddl::tables::Changing;
-use crate::engine::Engine;
 use std::sync::Arc;
 use tributary_catalog::CatalogError;
 use tributary_types::{DbId, SqlError, TableId, TableRef, ViewDef};
 
-impl Engine {
+impl Ddl {
     /// The view of that name, without asking who wants it.
     ///
     /// # Errors
@@ -15,7 +15,7 @@ impl Engine {
         if let Some(view) = self.catalog.view(&name.db, &name.table) {
             return Ok(view);
         }
-        self.names().table(&name.db, &name.table)?;
+        self.names.table(&name.db, &name.table)?;
         Err(SqlError::wrong_object(name, "VIEW", ""))
     }
 
@@ -30,7 +30,7 @@ impl Engine {
 
     /// The ids of a new view and of its database.
     pub(crate) async fn view_ids(&self, db: &str) -> Result<(TableId, DbId), SqlError> {
-        let db_id = self.names().database_id(db)?;
+        let db_id = self.names.database_id(db)?;
         Ok((self.catalog.next_table_id().await?, db_id))
     }
 
@@ -42,7 +42,7 @@ impl Engine {
         view: ViewDef,
     ) -> Result<(), SqlError> {
         self.catalog.put_view(replaced, view).await?;
-        self.names().changed();
+        self.names.changed();
         Ok(())
     }
 
@@ -52,14 +52,14 @@ impl Engine {
         name: &TableRef,
         if_exists: bool,
     ) -> Result<(), SqlError> {
-        if self.names().find(&name.db, &name.table).is_some() {
+        if self.names.find(&name.db, &name.table).is_some() {
             return Err(SqlError::wrong_object(name, "VIEW", &format!("Use 'DROP TABLE {name}'")));
         }
         match self.catalog.drop_view(name).await {
             Err(CatalogError::UnknownTable { .. } | CatalogError::UnknownDatabase(_)) if if_exists => Ok(()),
             Err(error) => Err(error.into()),
             Ok(()) => {
-                self.names().changed();
+                self.names.changed();
                 Ok(())
             }
         }

@@ -4,36 +4,31 @@
 //! Invariant: a start that is refused, or ends anywhere, leaves a storage root that the next start can open. The node's file
 //! precedes the catalog: a root with a catalog has an identity.
 
-use super::Engine;
-use crate::access::processes::Processes;
+use super::{Engine, JobsShown};
+use crate::access::finished::RequestMetrics;
+use crate::access::gate::Gate;
+use crate::access::names::Names;
 use crate::access::{Access, Everything};
-use crate::background::record;
+use crate::background::JobParts;
 use crate::ddl::change::records;
-use crate::ddl::change::schema::SchemaChanges;
-use crate::ddl::change::turns::Turns;
-use crate::ddl::partitions::dynamic::DynamicTables;
+use crate::ddl::{Ddl, DdlParts};
 use crate::files::FileReading;
-use crate::jobs::broker_load::BrokerLoads;
-use crate::jobs::export::Exports;
-use crate::jobs::routine_load::Jobs;
+use crate::files::outfile::LineFormat;
+use crate::generated::GeneratedColumns;
+use crate::jobs::{ServerJobParts, ServerJobs};
 use crate::load::auto_increment::CatalogIncrements;
-use crate::load::builders::Builders;
-use crate::load::error_log::ErrorLog;
-use crate::load::generated::GeneratedColumns;
 use crate::load::labels::{CatalogLabels, CatalogSchemas};
-use crate::load::load_records::LoadRecords;
-use crate::load::overwrites::RunningOverwrites;
-use crate::load::row_changes::RowChanges;
+use crate::load::{LoadParts, Loads};
 use crate::node::host::{SpoolDisk, SpoolRoom, disk_limit, emptied};
 use crate::node::metrics::Metrics;
-use crate::node::names::Names;
 use crate::node::node_file::NodeFile;
 use crate::node::options::EngineOptions;
 use crate::node::start_error::StartError;
 use crate::node::wal_dirs::{self, WalDirs};
-use crate::queries::namespace::{EngineNamespace, Facts};
+use crate::queries::Queries;
+use crate::queries::namespace::{EngineNamespace, Facts, ShownJobs};
 use futures::{StreamExt, TryStreamExt};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::future::Future;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -44,11 +39,10 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use tributary_catalog::{Catalog, CatalogError, CatalogLocation, NodeEntry};
 use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, RecoveryReport};
-use tributary_kafka::Broker;
 use tributary_query::{QueryEngine, QueryOptions, Spill};
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
-use tributary_types::TableDef;
 use tributary_types::host::unix_ms;
+use tributary_types::{SqlError, TableDef};
 use tributary_wal::{Disk, OsDisk, is_in_use};
 
 /// How many tables are opened at a time.
@@ -62,6 +56,8 @@ const EXPIRE_INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// State that lives from start to stop and is used only there.
 pub(super) struct Running {
     background: Mutex<Vec<JoinHandle<()>>>,
+    /// Kept for queries, which see it as long as the server runs.
+    _shown: Arc<dyn ShownJobs>,
     node: NodeFile,
     wal_dirs: WalDirs,
     /// Locked while this process has the state directory.
@@ -70,29 +66,35 @@ pub(super) struct Running {
 
 impl Engine {
     /// Opens the storage root: catalog, tables, logs. Every acknowledged row is in its table, once,
-    /// when this returns.
+    /// when this returns. `lines` writes rows as lines of text.
     ///
     /// # Errors
     /// See [`StartError`]; nothing was changed that the next start would not correct.
-    pub async fn open(options: EngineOptions) -> Result<(Arc<Self>, RecoveryReport), StartError> {
+    pub(crate) async fn open(
+        options: EngineOptions,
+        lines: LineFormat,
+    ) -> Result<(Arc<Self>, RecoveryReport), StartError> {
         let directory = options.tables.directory().to_owned();
-        Self::open_with(options, Arc::new(Everything), |options| TableStore::local(&directory, options)).await
+        let store = |options| TableStore::local(&directory, options);
+        Self::open_with(options, Arc::new(Everything), store, lines).await
     }
 
     pub(crate) async fn open_with(
         options: EngineOptions,
         access: Arc<dyn Access>,
         store: impl FnOnce(StoreOptions) -> Result<TableStore, TableError>,
+        lines: LineFormat,
     ) -> Result<(Arc<Self>, RecoveryReport), StartError> {
         let started = Instant::now();
         let lock = lock_state(&options.state_dir)?;
         let metrics = Metrics::new()?;
+        let requests = Arc::new(RequestMetrics::new(metrics.registry())?);
         let ingest_metrics = Arc::new(IngestMetrics::new(metrics.registry())?);
         let (node, catalog) = open_catalog(&options).await?;
         let keys_directory = Some(options.state_dir.join("keys"));
         let store_options = StoreOptions { node: node.id(), keys_directory, ..options.store.clone() };
         let store = Arc::new(store(store_options)?);
-        record::check(&catalog.jobs(&node.id()).await?)?;
+        super::records::check(&catalog.jobs(&node.id()).await?)?;
         records::complete(&catalog, &store, &node.id()).await?;
         let tables = open_tables(&catalog, &store).await?;
         let wal_dirs = wal_dirs::to_open(&node, &options.state_dir, &options.ingest.wal_dirs)?;
@@ -107,11 +109,12 @@ impl Engine {
         .await?;
         wal_dirs.remember(&node)?;
         let disk_bytes = disk_limit(options.spool_limit_bytes, &options.state_dir);
+        let options = Arc::new(options);
         let facts = Arc::new(Facts {
-            names: names(&catalog, tables),
+            names: Arc::new(names(&catalog, tables)),
             catalog: Arc::clone(&catalog),
-            processes: Processes::default(),
-            globals: RwLock::default(),
+            processes: Arc::default(),
+            globals: Arc::default(),
             ports: OnceLock::new(),
             host: options.host.clone(),
             node: node.id(),
@@ -128,52 +131,54 @@ impl Engine {
             },
             started,
             started_unix_ms: unix_ms(),
-            engine: OnceLock::new(),
+            jobs: OnceLock::new(),
         });
         let spill =
             Spill { directory: empty_directory(options.state_dir.join("spill"))?, limit_bytes: disk_bytes };
         let query_options = QueryOptions { spill: Some(spill), ..options.query.clone() };
         let nobody = EngineNamespace { facts: Arc::clone(&facts), viewer: None };
-        let query = QueryEngine::new(Arc::new(nobody), &store, query_options).map_err(StartError::Query)?;
-        let engine = Arc::new(Self {
+        let query = QueryEngine::new(Arc::new(nobody), &store, query_options);
+        let query = Arc::new(query.map_err(StartError::Query)?);
+        let background = JobParts {
             catalog: Arc::clone(&catalog),
-            store,
+            node: node.id(),
+            watcher: ingest.watcher().clone(),
+            requests: Arc::clone(&requests),
+        };
+        let increments = Arc::new(AutoIncrements::new(Arc::new(CatalogIncrements(Arc::clone(&catalog)))));
+        let shared =
+            Shared { access, catalog, store, ingest, query, facts, options, background, increments, lines };
+        let Structs { gate, queries, ddl, loads, jobs, shown } = shared.structs();
+        let Shared { catalog, ingest, facts, options, lines, .. } = shared;
+        let engine = Arc::new(Self {
+            catalog,
             ingest,
-            query,
-            error_log: Arc::new(ErrorLog::new(options.state_dir.join("error_log"))),
-            builders: Builders::default(),
-            increments: AutoIncrements::new(Arc::new(CatalogIncrements(Arc::clone(&catalog)))),
-            generated: GeneratedColumns::default(),
-            jobs: Jobs::new(node.id(), Arc::new(Broker { egress: Arc::clone(&options.egress) })),
-            decode_threads: crate::load::body::parts::DecodeThreads::new(),
-            file_loads: crate::load::sink::file_loads(),
-            broker_loads: BrokerLoads::new(Arc::clone(&catalog), node.id()),
-            exports: Exports::new(Arc::clone(&catalog), node.id()),
-            schema_changes: SchemaChanges::new(Arc::clone(&catalog), node.id()),
-            load_records: LoadRecords::default(),
-            row_changes: RowChanges::default(),
-            overwrites: RunningOverwrites::default(),
-            dynamic_tables: DynamicTables::default(),
             options,
-            lines: crate::front::mysql::text_lines,
+            gate,
+            queries,
+            ddl,
+            loads,
+            jobs,
+            lines,
             facts,
-            access,
             metrics,
-            changing: tokio::sync::Mutex::new(()),
-            turns: Turns::default(),
-            running: Running { background: Mutex::default(), node, wal_dirs, _lock: lock },
+            requests,
+            running: Running { background: Mutex::default(), _shown: shown, node, wal_dirs, _lock: lock },
         });
-        drop(engine.facts.engine.set(Arc::downgrade(&engine)));
-        engine.keep_recycled_files();
-        engine.drop_unfinished_tables().await.map_err(StartError::Query)?;
-        engine.drop_left_beside().await.map_err(StartError::Query)?;
-        engine.collect_garbage().await.map_err(StartError::Query)?;
-        engine.resume_broker_loads().await.map_err(StartError::Query)?;
-        engine.resume_exports().await.map_err(StartError::Query)?;
-        engine.resume_schema_changes().await.map_err(StartError::Query)?;
-        engine.start_background();
-        engine.start_jobs().await.map_err(StartError::Query)?;
+        engine.take_up().await.map_err(StartError::Query)?;
         Ok((engine, report))
+    }
+
+    /// Takes up the work of the last run, and starts work in the background.
+    async fn take_up(self: &Arc<Self>) -> Result<(), SqlError> {
+        self.ddl.keep_recycled_files();
+        self.ddl.drop_unfinished_tables().await?;
+        self.ddl.drop_left_beside().await?;
+        self.ddl.collect_garbage().await?;
+        self.jobs.resume().await?;
+        self.ddl.resume_schema_changes().await?;
+        self.start_background();
+        self.jobs.start_jobs().await
     }
 
     fn start_background(self: &Arc<Self>) {
@@ -206,22 +211,20 @@ impl Engine {
     }
 
     async fn purge_ended(self: Arc<Self>) -> Duration {
-        self.purge_error_logs().await;
+        self.loads.purge_error_logs().await;
         let before_ms = unix_ms() - self.options.ingest.label_keep.as_millis() as i64;
-        self.purge_jobs(before_ms).await;
-        self.broker_loads.purge(before_ms).await;
-        self.exports.purge(before_ms).await;
-        self.schema_changes.purge(before_ms).await;
+        self.jobs.purge(before_ms).await;
+        self.ddl.purge_jobs(before_ms).await;
         PURGE_INTERVAL
     }
 
     async fn schedule_partitions_now(self: Arc<Self>) -> Duration {
-        self.schedule_partitions(unix_ms()).await;
+        self.ddl.schedule_partitions(unix_ms()).await;
         self.options.dynamic_partition_interval
     }
 
     async fn empty_recycle_bin(self: Arc<Self>) -> Duration {
-        if let Err(error) = self.expire_recycled(unix_ms()).await {
+        if let Err(error) = self.ddl.expire_recycled(unix_ms()).await {
             tracing::warn!(%error, "what was dropped long ago stays for now");
         }
         self.options.trash_expire.clamp(EXPIRE_INTERVAL_MIN, EXPIRE_INTERVAL_MAX)
@@ -230,10 +233,9 @@ impl Engine {
     /// Commits open groups, flushes all tables, stops the logs. Call it when no client is served
     /// any more.
     pub async fn shutdown(&self) {
-        self.broker_loads.pause().await;
-        self.exports.pause().await;
-        self.schema_changes.pause().await;
-        self.stop_jobs().await;
+        self.jobs.pause().await;
+        self.ddl.pause().await;
+        self.jobs.stop_jobs().await;
         let Running { background, node, wal_dirs, .. } = &self.running;
         let background = std::mem::take(&mut *background.lock());
         background.iter().for_each(JoinHandle::abort);
@@ -241,12 +243,91 @@ impl Engine {
             // Cancelled, as requested. Until then it may flush and release the logs.
             drop(task.await);
         }
-        self.turns.end_switches().await;
+        self.ddl.turns.end_switches().await;
         self.ingest.shutdown().await;
         if let Err(error) = wal_dirs.forget_empty(node, &self.ingest) {
             tracing::warn!(%error, "the list of write-ahead logs stays as it was");
         }
         self.catalog.close().await;
+    }
+}
+
+/// The parts that the folders' structs share.
+struct Shared {
+    access: Arc<dyn Access>,
+    catalog: Arc<Catalog>,
+    store: Arc<TableStore>,
+    ingest: Arc<Ingest>,
+    query: Arc<QueryEngine>,
+    facts: Arc<Facts>,
+    options: Arc<EngineOptions>,
+    background: JobParts,
+    increments: Arc<AutoIncrements>,
+    lines: LineFormat,
+}
+
+/// The structs of the folders.
+struct Structs {
+    gate: Arc<Gate>,
+    queries: Arc<Queries>,
+    ddl: Arc<Ddl>,
+    loads: Arc<Loads>,
+    jobs: Arc<ServerJobs>,
+    shown: Arc<dyn ShownJobs>,
+}
+
+impl Shared {
+    fn structs(&self) -> Structs {
+        let gate = Arc::new(Gate::new(
+            Arc::clone(&self.access),
+            Arc::clone(&self.catalog),
+            Arc::clone(&self.facts.names),
+            Arc::clone(&self.facts.processes),
+        ));
+        let generated = Arc::new(GeneratedColumns::new(Arc::clone(&self.query)));
+        let queries = Arc::new(Queries::new(
+            Arc::clone(&self.query),
+            Arc::clone(&self.facts),
+            Arc::clone(&self.access),
+        ));
+        let ddl = Arc::new(Ddl::new(DdlParts {
+            catalog: Arc::clone(&self.catalog),
+            store: Arc::clone(&self.store),
+            ingest: Arc::clone(&self.ingest),
+            names: Arc::clone(&self.facts.names),
+            gate: Arc::clone(&gate),
+            globals: Arc::clone(&self.facts.globals),
+            options: Arc::clone(&self.options),
+            background: self.background.clone(),
+            increments: Arc::clone(&self.increments),
+            generated: Arc::clone(&generated),
+        }));
+        let loads = Arc::new(Loads::new(LoadParts {
+            ingest: Arc::clone(&self.ingest),
+            options: Arc::clone(&self.options),
+            gate: Arc::clone(&gate),
+            ddl: Arc::clone(&ddl),
+            query: Arc::clone(&self.query),
+            generated,
+            increments: Arc::clone(&self.increments),
+            facts: Arc::clone(&self.facts),
+        }));
+        let jobs = Arc::new(ServerJobs::new(ServerJobParts {
+            catalog: Arc::clone(&self.catalog),
+            ingest: Arc::clone(&self.ingest),
+            names: Arc::clone(&self.facts.names),
+            options: Arc::clone(&self.options),
+            background: self.background.clone(),
+            gate: Arc::clone(&gate),
+            ddl: Arc::clone(&ddl),
+            loads: Arc::clone(&loads),
+            queries: Arc::clone(&queries),
+            lines: self.lines,
+        }));
+        let shown: Arc<dyn ShownJobs> =
+            Arc::new(JobsShown { ddl: Arc::clone(&ddl), jobs: Arc::clone(&jobs) });
+        drop(self.facts.jobs.set(Arc::downgrade(&shown)));
+        Structs { gate, queries, ddl, loads, jobs, shown }
     }
 }
 

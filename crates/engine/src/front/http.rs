@@ -14,7 +14,7 @@ use crate::load::body::reader::{Mapping, ReadError, RowReader};
 use crate::load::body::time::LoadTime;
 use crate::load::hidden_columns;
 use crate::load::partial_update::{self, KnownKeys, Updates};
-use crate::load::{Finished, Load, LoadError, LoadLimits, Outcome, Tally};
+use crate::load::{Finished, Load, LoadError, LoadLimits, Loads, Outcome, Tally};
 use async_trait::async_trait;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -49,9 +49,9 @@ struct LoadRequest {
     body: Body,
 }
 
-impl Engine {
+impl HttpLoads {
     async fn load_stream(
-        self: &Arc<Self>,
+        &self,
         principal: &Principal,
         request: StreamLoadRequest,
         body: LoadBody,
@@ -59,13 +59,14 @@ impl Engine {
         if let Some(refusal) = refused_header(&request.table_headers) {
             return refusal;
         }
-        let table = match self.table(principal, Privilege::Load, None, Some(&request.db), &request.table) {
-            Ok(table) => table,
-            Err(error) => return LoadAnswer::from_sql_error(&error),
-        };
+        let table =
+            match self.0.gate.table(principal, Privilege::Load, None, Some(&request.db), &request.table) {
+                Ok(table) => table,
+                Err(error) => return LoadAnswer::from_sql_error(&error),
+            };
         let named = &request.table_headers.partitions;
         let is_taken = check_tablets(&table, &request.table_headers);
-        let (table, partitions) = match is_taken.and_then(|()| self.table_of_partitions(table, named)) {
+        let (table, partitions) = match is_taken.and_then(|()| self.0.ddl.table_of_partitions(table, named)) {
             Ok(found) => found,
             Err(error) => return LoadAnswer::from_sql_error(&error),
         };
@@ -85,8 +86,8 @@ impl Engine {
             timeout: request.timeout,
             body: body_size(request.content_length, request.chunked),
         };
-        let plan = |engine: &Arc<Self>, def: &Arc<TableDef>| {
-            let time = LoadTime::of(engine, request.timezone.as_deref())?;
+        let plan = |loads: &Arc<Loads>, def: &Arc<TableDef>| {
+            let time = LoadTime::of(loads, request.timezone.as_deref())?;
             let columns = request.columns.as_deref().map(crate::load::body::reader::mapped).transpose()?;
             let where_expr =
                 request.where_expr.as_deref().map(tributary_sql::parse_expression).transpose()?;
@@ -101,7 +102,7 @@ impl Engine {
                 unnamed_fields: FieldNames::Numbered,
                 partitions: &partitions,
             };
-            RowReader::new(engine, def, &mapping, &request.format, request.strict_mode, time)
+            RowReader::new(loads, def, &mapping, &request.format, request.strict_mode, time)
         };
         self.run_load(table, load, body, plan).await
     }
@@ -133,24 +134,24 @@ impl Engine {
                 partial_update::check_named(&def, names).map_err(refused)?;
             }
         }
-        self.ready_for_partial(table).await.map_err(refused)?;
+        self.0.loads.ready_for_partial(table).await.map_err(refused)?;
         Ok(Updates::Named)
     }
 
     /// Runs a load: label, plan, body, judgement, commit.
     async fn run_load(
-        self: &Arc<Self>,
+        &self,
         table: Arc<Table>,
         request: LoadRequest,
         mut body: LoadBody,
-        plan: impl FnOnce(&Arc<Self>, &Arc<TableDef>) -> Result<RowReader, SqlError>,
+        plan: impl FnOnce(&Arc<Loads>, &Arc<TableDef>) -> Result<RowReader, SqlError>,
     ) -> LoadAnswer {
         let started = Instant::now();
         let deadline = Interrupt::after(request.timeout);
         // Read once: columns that change meanwhile must not affect only some of the load's parts.
         let def = table.def();
         let mut load = match Load::begin(
-            self,
+            &self.0.loads,
             table,
             Arc::clone(&def.schema),
             &request.traits(),
@@ -165,7 +166,7 @@ impl Engine {
         load.is_found_in(def.partitioning.partitions());
         let begun = started.elapsed();
         let heading = Heading::of(&request, &load);
-        let mut reader = match plan(self, &def) {
+        let mut reader = match plan(&self.0.loads, &def) {
             Ok(reader) => reader,
             Err(error) => {
                 load.abort(error.detail_text()).await;
@@ -174,7 +175,7 @@ impl Engine {
         };
         load.must_find(KnownKeys::of(reader.target(), request.rejects_new_keys));
         let planned = started.elapsed();
-        if let Err(failed) = read_body(self, &mut load, &mut reader, &mut body, deadline).await {
+        if let Err(failed) = read_body(&self.0.loads, &mut load, &mut reader, &mut body, deadline).await {
             load.abort(&failed.message).await;
             return heading.above(failed);
         }
@@ -187,7 +188,7 @@ impl Engine {
             interrupt: Interrupt::NEVER,
         };
         let Finished { error_url, outcome } =
-            load.finish(self, Tally { counts, rejects: &rejects }, limits).await;
+            load.finish(&self.0.loads, Tally { counts, rejects: &rejects }, limits).await;
         let mut answer = heading.above(worded(outcome, &rejects));
         if heading.is_group {
             answer.times.write_data = committing.elapsed();
@@ -254,7 +255,7 @@ impl Heading {
 
 /// Reads the body into the load.
 async fn read_body(
-    engine: &Engine,
+    loads: &Loads,
     load: &mut Load,
     reader: &mut RowReader,
     body: &mut LoadBody,
@@ -263,9 +264,9 @@ async fn read_body(
     // Only the wait for the client is cut off: rows on their way into a file are let there first.
     while let Some(chunk) = deadline.wait(body.next()).await.map_err(late)? {
         let chunk = chunk.map_err(|error| LoadAnswer::from_body_error(&error))?;
-        reader.feed(engine, load.sink(), &chunk, deadline).await.map_err(unread)?;
+        reader.feed(loads, load.sink(), &chunk, deadline).await.map_err(unread)?;
     }
-    reader.end(engine, load.sink(), deadline).await.map_err(unread)
+    reader.end(loads, load.sink(), deadline).await.map_err(unread)
 }
 
 fn late(interrupted: Interrupted) -> LoadAnswer {
@@ -344,8 +345,8 @@ fn body_size(content_length: Option<u64>, chunked: bool) -> Body {
 #[async_trait]
 impl Authenticator for HttpLoads {
     async fn authenticate(&self, user: &str, password: &str, peer: IpAddr) -> Result<Principal, SqlError> {
-        let principal = self.0.authenticate(user, password, &peer.to_string())?;
-        self.0.check(&principal, Privilege::Connect, Object::Server)?;
+        let principal = self.0.gate.authenticate(user, password, &peer.to_string())?;
+        self.0.gate.check(&principal, Privilege::Connect, Object::Server)?;
         Ok(principal)
     }
 }
@@ -358,7 +359,7 @@ impl HttpLoads {
         op: TwoPhaseOp,
         target: &tributary_ingest::TwoPhaseTarget,
     ) -> Result<(), SqlError> {
-        let db = self.0.database(principal, Privilege::Load, db)?;
+        let db = self.0.gate.database(principal, Privilege::Load, db)?;
         match op {
             TwoPhaseOp::Commit => self.0.ingest.commit_prepared(db, target).await?,
             TwoPhaseOp::Abort => self.0.ingest.abort_prepared(db, target, "User Abort").await?,
@@ -376,7 +377,7 @@ impl HttpLoads {
         answer: &LoadAnswer,
     ) {
         let is_failure = answer.status.is_failure();
-        self.0.finished(FinishedRequest {
+        self.0.requests.finished(FinishedRequest {
             principal,
             door,
             statement,
@@ -396,7 +397,7 @@ impl LoadService for HttpLoads {
         body: LoadBody,
     ) -> LoadAnswer {
         let (begun, label) = (Instant::now(), request.label.clone());
-        let answer = self.0.load_stream(principal, request, body).await;
+        let answer = self.load_stream(principal, request, body).await;
         self.finished(principal, Door::StreamLoad, label.as_ref().map_or("", Label::as_str), begun, &answer);
         answer
     }
@@ -408,7 +409,7 @@ impl LoadService for HttpLoads {
         body: LoadBody,
     ) -> LoadAnswer {
         let (begun, sql) = (Instant::now(), request.sql.clone());
-        let answer = self.0.load_http_stream(principal, request, body).await;
+        let answer = self.load_http_stream(principal, request, body).await;
         self.finished(principal, Door::HttpStream, &sql, begun, &answer);
         answer
     }
@@ -423,7 +424,7 @@ impl LoadService for HttpLoads {
         let begun = Instant::now();
         let target = tributary_ingest::TwoPhaseTarget { txn: target.txn_id, label: target.label };
         let outcome = self.end_two_phase(principal, db, op, &target).await;
-        self.0.finished(FinishedRequest {
+        self.0.requests.finished(FinishedRequest {
             principal,
             door: Door::TwoPhase,
             statement: target.label.as_ref().map_or("", Label::as_str),
@@ -435,14 +436,14 @@ impl LoadService for HttpLoads {
     }
 
     async fn label_in_use(&self, principal: &Principal, db: &str, label: &Label) -> Option<LoadAnswer> {
-        let db = self.0.database(principal, Privilege::Load, db).ok()?;
+        let db = self.0.gate.database(principal, Privilege::Load, db).ok()?;
         let info = self.0.ingest.transactions().by_label(db, label.as_str())?;
         (info.status != TransactionStatus::Aborted)
             .then(|| LoadAnswer::label_already_exists(label.as_str(), info.txn, info.status.name()))
     }
 
     fn answered(&self, load: AnsweredLoad) {
-        self.0.load_records.answered(self.0.unix_ms(), load);
+        self.0.loads.load_records.answered(self.0.unix_ms(), load);
     }
 }
 
@@ -454,39 +455,39 @@ impl InspectService for HttpLoads {
         db: &str,
         label: &str,
     ) -> Result<Option<LabelInfo>, SqlError> {
-        let id = self.0.database(principal, Privilege::Show, db)?;
+        let id = self.0.gate.database(principal, Privilege::Show, db)?;
         Ok(self.0.ingest.transactions().by_label(id, label).map(|info| LabelInfo {
             txn_id: info.txn,
             tables: vec![info.table_ref.table.clone()],
             status: info.status.name(),
-            error_url: self.0.reasons_url(id, db, label).unwrap_or_default(),
+            error_url: self.0.jobs.reasons_url(id, db, label).unwrap_or_default(),
             reason: info.reason,
         }))
     }
 
     async fn cancel(&self, principal: &Principal, db: &str, label: &str) -> Result<(), SqlError> {
-        self.0.cancel_label(principal, db, label).await
+        self.0.jobs.cancel_label(principal, db, label).await
     }
 
     async fn table(&self, principal: &Principal, db: &str, table: &str) -> Result<Arc<TableDef>, SqlError> {
-        let table = self.0.table(principal, Privilege::Show, None, Some(db), table)?;
+        let table = self.0.gate.table(principal, Privilege::Show, None, Some(db), table)?;
         Ok(table.def())
     }
 
     async fn row_count(&self, principal: &Principal, db: &str, table: &str) -> Result<u64, SqlError> {
-        let table = self.0.table(principal, Privilege::Select, None, Some(db), table)?;
+        let table = self.0.gate.table(principal, Privilege::Select, None, Some(db), table)?;
         let snapshot = table.settled().await;
         Ok(snapshot.map_err(table_error)?.rows())
     }
 
     fn backends(&self, principal: &Principal) -> Result<Vec<Backend>, SqlError> {
-        self.0.check(principal, Privilege::Show, Object::Server)?;
+        self.0.gate.check(principal, Privilege::Show, Object::Server)?;
         let options = &self.0.options;
         Ok(vec![Backend { ip: options.host.clone(), http_port: self.0.ports().webserver, is_alive: true }])
     }
 
     fn wal_counts(&self, principal: &Principal) -> Result<Vec<WalCount>, SqlError> {
-        self.0.check(principal, Privilege::Show, Object::Server)?;
+        self.0.gate.check(principal, Privilege::Show, Object::Server)?;
         let host_port = format!("{}:{}", self.0.options.host, self.0.ports().webserver);
         Ok(vec![WalCount { host_port, count: self.0.ingest.open_groups() }])
     }
@@ -496,16 +497,11 @@ impl InspectService for HttpLoads {
     }
 
     async fn error_log(&self, file: &str) -> std::io::Result<Option<ErrorLogReader>> {
-        let log = self.0.error_log.open(file)?;
+        let log = self.0.loads.error_log.open(file)?;
         Ok(log.map(|file| Box::pin(tokio::fs::File::from_std(file)) as ErrorLogReader))
     }
 
     fn metrics(&self) -> String {
         self.0.metrics_text()
     }
-}
-
-/// The error of a body or statement that can't be planned.
-pub(crate) fn plan_error(text: impl Into<String>) -> SqlError {
-    SqlError::detail(ErrorCode::Unknown, text.into())
 }

@@ -22,7 +22,7 @@ mod show;
 
 use crate::access::Privilege;
 use crate::background::{self, Jobs, UNFINISHED_MAX};
-use crate::engine::Engine;
+use crate::jobs::ServerJobs;
 use crate::load::partial_update::{KnownKeys, Updates};
 use crate::load::{Load, LoadLabel};
 pub(crate) use job::Record;
@@ -39,7 +39,7 @@ pub(crate) use job::Record as BrokerLoadRecord;
 /// All jobs of this kind.
 pub(crate) type BrokerLoads = Jobs<Record>;
 
-impl Engine {
+impl ServerJobs {
     /// Starts a job. It is persisted and its label is taken when this returns.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl Engine {
             ..LoadTraits::plain(Source::BrokerLoad, Some(GroupCommitMode::Off), Body::Unknown)
         };
         let (table, schema) = (Arc::clone(&plan.table), Arc::clone(&plan.def.schema));
-        let mut load = Load::begin(self, table, schema, &traits, LoadLabel::Chosen(label))?;
+        let mut load = Load::begin(&self.loads, table, schema, &traits, LoadLabel::Chosen(label))?;
         load.is_found_in(plan.def.partitioning.partitions());
         if plan.updates == Updates::Named {
             load.must_find(KnownKeys::of_table(&plan.def));
@@ -102,7 +102,7 @@ impl Engine {
     pub(crate) async fn resume_broker_loads(self: &Arc<Self>) -> Result<(), SqlError> {
         for job in self.broker_loads.read_kept().await? {
             if !job.has_ended() {
-                self.resume(job).await;
+                self.resume_job_of_files(job).await;
             }
         }
         Ok(())
@@ -110,10 +110,10 @@ impl Engine {
 
     fn spawn_broker_load(self: &Arc<Self>, job: Arc<Job>, plan: Plan, load: Load) {
         let work = Arc::clone(self).run_broker_load(Arc::clone(&job), plan, load);
-        background::spawn(self, |engine| &engine.broker_loads, job, work);
+        background::spawn(self, |jobs| &jobs.broker_loads, job, work);
     }
 
-    async fn resume(self: &Arc<Self>, job: Arc<Job>) {
+    async fn resume_job_of_files(self: &Arc<Self>, job: Arc<Job>) {
         let ended = match self.begin_again(&job).await {
             Ok(Again::Begun(plan, load)) => {
                 return self.spawn_broker_load(job, *plan, load);
@@ -128,8 +128,8 @@ impl Engine {
     /// Prepares the restart of an interrupted job, unless it had committed.
     async fn begin_again(self: &Arc<Self>, job: &Job) -> Result<Again, SqlError> {
         let Record { db, label, user, host, zone, statement, .. } = job.record();
-        let principal = self.principal(&user, &host);
-        let db_id = self.database(&principal, Privilege::Load, &db)?;
+        let principal = self.gate.principal(&user, &host);
+        let db_id = self.gate.database(&principal, Privilege::Load, &db)?;
         let known = self.ingest.transactions().by_label(db_id, &label);
         if let Some(info) = known.filter(|info| info.status == TransactionStatus::Visible) {
             let ended = Ended::committed(Some(info.txn), info.rows, None, self.unix_ms());
@@ -166,7 +166,7 @@ impl Engine {
         let db = db
             .or(session_db)
             .ok_or_else(|| SqlError::new(ErrorCode::NoDbSelected, "No database selected"))?;
-        self.database(principal, Privilege::Load, db)?;
+        self.gate.database(principal, Privilege::Load, db)?;
         let meant = self.broker_loads.meant(db, by);
         if meant.is_empty() {
             return Err(refused("Load job does not exist"));

@@ -19,7 +19,7 @@ mod show;
 
 use crate::access::Privilege;
 use crate::background::{self, Jobs, UNFINISHED_MAX};
-use crate::engine::Engine;
+use crate::jobs::ServerJobs;
 use plan::Plan;
 pub(crate) use record::Record;
 use record::State;
@@ -31,7 +31,7 @@ type Job = background::Job<Record>;
 /// All jobs of this kind.
 pub(crate) type Exports = Jobs<Record>;
 
-impl Engine {
+impl ServerJobs {
     /// Starts a job. It is persisted and its label is taken when this returns.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Engine {
         export: Export,
     ) -> Result<(), SqlError> {
         let table = export.table.resolve(session_db)?;
-        self.database(principal, Privilege::Select, &table.db)?;
+        self.gate.database(principal, Privilege::Select, &table.db)?;
         let unfinished = self.exports.unfinished();
         if unfinished >= UNFINISHED_MAX {
             return Err(refused(format!(
@@ -105,11 +105,11 @@ impl Engine {
 
     fn spawn_export(self: &Arc<Self>, job: Arc<Job>, plan: Plan) {
         let work = Arc::clone(self).run_export(Arc::clone(&job), plan);
-        background::spawn(self, |engine| &engine.exports, job, work);
+        background::spawn(self, |jobs| &jobs.exports, job, work);
     }
 
     fn plan_again(&self, record: &Record) -> Result<Plan, SqlError> {
-        let principal = self.principal(&record.user, &record.host);
+        let principal = self.gate.principal(&record.user, &record.host);
         let Statement::Export(export) = tributary_sql::parse(&record.statement)? else {
             return Err(refused("its statement is no EXPORT"));
         };
@@ -128,7 +128,7 @@ impl Engine {
         by: &JobsBy,
     ) -> Result<(), SqlError> {
         let db = db.or(session_db).ok_or_else(no_database)?;
-        self.database(principal, Privilege::Select, db)?;
+        self.gate.database(principal, Privilege::Select, db)?;
         let meant = self.exports.meant(db, by);
         if meant.is_empty() {
             return Err(refused("Export job(s) do not exist"));

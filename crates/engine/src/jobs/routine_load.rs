@@ -30,7 +30,7 @@ mod tests;
 
 use crate::access::{Object, Privilege};
 use crate::background::record::Envelope;
-use crate::engine::Engine;
+use crate::jobs::ServerJobs;
 use crate::load::partial_update::Updates;
 use job::Job;
 pub(crate) use kept::Definition;
@@ -52,7 +52,7 @@ const JOBS_MAX: usize = 100;
 
 /// All jobs of this node.
 #[derive(Debug)]
-pub(crate) struct Jobs {
+pub(crate) struct RoutineLoads {
     node: String,
     connect: RwLock<Arc<dyn Connect>>,
     all: RwLock<BTreeMap<SourceId, Arc<Job>>>,
@@ -60,7 +60,7 @@ pub(crate) struct Jobs {
     changing: tokio::sync::Mutex<()>,
 }
 
-impl Jobs {
+impl RoutineLoads {
     pub fn new(node: String, connect: Arc<dyn Connect>) -> Self {
         Self {
             node,
@@ -91,13 +91,13 @@ impl Jobs {
     }
 }
 
-impl Engine {
+impl ServerJobs {
     /// Reads the jobs and starts the active ones.
     ///
     /// # Errors
     /// The catalog or a record can't be read.
     pub(crate) async fn start_jobs(self: &Arc<Self>) -> Result<(), SqlError> {
-        for record in self.catalog.jobs(&self.jobs.node).await? {
+        for record in self.catalog.jobs(&self.routine.node).await? {
             let (id, envelope) = (record.id, Envelope::read(&record)?);
             if envelope.kind != Definition::KIND {
                 continue;
@@ -108,7 +108,7 @@ impl Engine {
             }
             let job = Arc::new(Job::new(id, kept));
             job.remember(self);
-            self.jobs.all.write().insert(id, Arc::clone(&job));
+            self.routine.all.write().insert(id, Arc::clone(&job));
             self.run_job(&job).await;
         }
         Ok(())
@@ -116,7 +116,7 @@ impl Engine {
 
     /// Ends all runners; the jobs resume at the next start.
     pub(crate) async fn stop_jobs(&self) {
-        let all = self.jobs.all();
+        let all = self.routine.all();
         all.iter().for_each(|job| job.stop.stop());
         for job in all {
             job.stop.ended().await;
@@ -125,14 +125,14 @@ impl Engine {
 
     /// Forgets jobs that ended before the time (ms since 1970).
     pub(crate) async fn purge_jobs(&self, before_ms: i64) {
-        for job in self.jobs.all() {
+        for job in self.routine.all() {
             let is_old = job.kept().ended_at_ms.is_some_and(|ended| ended < before_ms);
             if !is_old {
                 continue;
             }
             self.ingest.transactions().forget_source(job.id);
-            match self.catalog.delete_job(&self.jobs.node, job.id).await {
-                Ok(()) => drop(self.jobs.all.write().remove(&job.id)),
+            match self.catalog.delete_job(&self.routine.node, job.id).await {
+                Ok(()) => drop(self.routine.all.write().remove(&job.id)),
                 Err(error) => tracing::warn!(job = %job.id, %error, "an ended job can't be forgotten now"),
             }
         }
@@ -143,7 +143,7 @@ impl Engine {
         let mut kept = Definition::clone(&job.kept());
         change(&mut kept);
         let record = JobRecord { id: job.id, definition: kept.written() };
-        self.catalog.put_job(&self.jobs.node, &record).await?;
+        self.catalog.put_job(&self.routine.node, &record).await?;
         job.keep(kept);
         Ok(())
     }
@@ -157,22 +157,22 @@ impl Engine {
         let TableRef { db, table: name } = create.job.resolve(session_db)?;
         let target = match &create.table {
             Some(table) => {
-                let table = self.table(principal, Privilege::Load, None, Some(&db), table)?;
+                let table = self.gate.table(principal, Privilege::Load, None, Some(&db), table)?;
                 let def = table.def();
                 Some((table, def))
             }
             None => {
-                self.check(principal, Privilege::Load, Object::Database(&db))?;
+                self.gate.check(principal, Privilege::Load, Object::Database(&db))?;
                 None
             }
         };
         let unknown = || SqlError::new(ErrorCode::UnknownDatabase, format!("Unknown database '{db}'"));
         let db_id = self.catalog.database_id(&db).ok_or_else(unknown)?;
-        let _changing = self.jobs.changing.lock().await;
-        if self.jobs.find(&db, &name).is_some_and(|job| !job.kept().state.is_final()) {
+        let _changing = self.routine.changing.lock().await;
+        if self.routine.find(&db, &name).is_some_and(|job| !job.kept().state.is_final()) {
             return Err(wrong(format!("Name {name} already used in db {db}")));
         }
-        let live = self.jobs.all().iter().filter(|job| !job.kept().state.is_final()).count();
+        let live = self.routine.all().iter().filter(|job| !job.kept().state.is_final()).count();
         if live >= JOBS_MAX {
             return Err(wrong(format!(
                 "There are more than {JOBS_MAX} routine load jobs are running; stop some first"
@@ -213,7 +213,7 @@ impl Engine {
         let id = self.catalog.next_job_id().await?;
         let job = Arc::new(Job::new(id, definition));
         self.change_job(&job, |_| ()).await?;
-        self.jobs.all.write().insert(id, Arc::clone(&job));
+        self.routine.all.write().insert(id, Arc::clone(&job));
         self.run_job(&job).await;
         Ok(())
     }
@@ -222,7 +222,7 @@ impl Engine {
     async fn ready_for_job(&self, table: &Arc<Table>, definition: &Definition) -> Result<(), SqlError> {
         let names_columns = definition.clauses.columns.is_some();
         if names_columns && properties::updates(&definition.properties)? == Updates::Named {
-            self.ready_for_partial(table).await?;
+            self.loads.ready_for_partial(table).await?;
         }
         Ok(())
     }
@@ -231,7 +231,7 @@ impl Engine {
     async fn beginning(&self, definition: &Definition) -> Result<Offsets, SqlError> {
         let beginning = Beginning::of(&definition.source)?;
         let settings = properties::settings(&definition.source)?;
-        let connect = Arc::clone(&self.jobs.connect.read());
+        let connect = Arc::clone(&self.routine.connect.read());
         let asked = tokio::task::spawn_blocking(move || beginning.resolve(&*connect.connect(&settings)?));
         match asked.await {
             Ok(asked) => asked.map_err(|error| match error {
@@ -253,7 +253,7 @@ impl Engine {
     ) -> Result<Arc<Job>, SqlError> {
         let TableRef { db, table: name } = name.resolve(session_db)?;
         let unknown = || wrong(format!("There is no operable routine load job with name {name}"));
-        let job = self.jobs.find(&db, &name).ok_or_else(unknown)?;
+        let job = self.routine.find(&db, &name).ok_or_else(unknown)?;
         self.may_load(principal, &job)?;
         Ok(job)
     }
@@ -263,16 +263,16 @@ impl Engine {
         match kept.table.and_then(|table| self.catalog.table_by_id(table)) {
             Some(def) => {
                 let object = Object::Table { db: &def.db, table: &def.name };
-                self.check(principal, Privilege::Load, object)
+                self.gate.check(principal, Privilege::Load, object)
             }
-            None => self.check(principal, Privilege::Load, Object::Database(&kept.db)),
+            None => self.gate.check(principal, Privilege::Load, Object::Database(&kept.db)),
         }
     }
 
     /// The jobs of the session's database that are not paused, or that are.
     fn jobs_in(&self, principal: &Principal, session_db: Option<&str>) -> Result<Vec<Arc<Job>>, SqlError> {
         let db = session_db.ok_or_else(|| SqlError::new(ErrorCode::NoDbSelected, "No database selected"))?;
-        let jobs = self.jobs.of_db(db).into_iter();
+        let jobs = self.routine.of_db(db).into_iter();
         Ok(jobs.filter(|job| self.may_load(principal, job).is_ok()).collect())
     }
 
@@ -283,7 +283,7 @@ impl Engine {
         name: &Name,
     ) -> Result<(), SqlError> {
         let job = self.job(principal, session_db, name)?;
-        let _changing = self.jobs.changing.lock().await;
+        let _changing = self.routine.changing.lock().await;
         self.pause_routine_load(principal, &job).await
     }
 
@@ -292,7 +292,7 @@ impl Engine {
         principal: &Principal,
         session_db: Option<&str>,
     ) -> Result<(), SqlError> {
-        let _changing = self.jobs.changing.lock().await;
+        let _changing = self.routine.changing.lock().await;
         for job in self.jobs_in(principal, session_db)? {
             if job.kept().state.is_active() {
                 self.pause_routine_load(principal, &job).await?;
@@ -333,7 +333,7 @@ impl Engine {
         name: &Name,
     ) -> Result<(), SqlError> {
         let job = self.job(principal, session_db, name)?;
-        let _changing = self.jobs.changing.lock().await;
+        let _changing = self.routine.changing.lock().await;
         self.resume_routine_load(&job).await
     }
 
@@ -342,7 +342,7 @@ impl Engine {
         principal: &Principal,
         session_db: Option<&str>,
     ) -> Result<(), SqlError> {
-        let _changing = self.jobs.changing.lock().await;
+        let _changing = self.routine.changing.lock().await;
         for job in self.jobs_in(principal, session_db)? {
             if job.kept().state == JobState::Paused {
                 self.resume_routine_load(&job).await?;
@@ -374,7 +374,7 @@ impl Engine {
         name: &Name,
     ) -> Result<(), SqlError> {
         let job = self.job(principal, session_db, name)?;
-        let _changing = self.jobs.changing.lock().await;
+        let _changing = self.routine.changing.lock().await;
         transform(&job, JobState::Stopped)?;
         self.end_runner(&job, JobState::Stopped, Reason::stopped_by(principal.user())).await
     }
@@ -388,13 +388,13 @@ impl Engine {
         source: &[(String, String)],
     ) -> Result<(), SqlError> {
         let job = self.job(principal, session_db, name)?;
-        let _changing = self.jobs.changing.lock().await;
+        let _changing = self.routine.changing.lock().await;
         let kept = job.kept();
         if kept.state != JobState::Paused {
             return Err(wrong("Only supports modification of PAUSED jobs"));
         }
         let dropped = || wrong(format!("the table of job {} was dropped", kept.name));
-        let table = kept.table.map(|table| self.table_by_id(table).ok_or_else(dropped)).transpose()?;
+        let table = kept.table.map(|table| self.gate.table_by_id(table).ok_or_else(dropped)).transpose()?;
         let (changed, source) = (properties::by_name(properties)?, properties::by_name(source)?);
         let mut altered = Definition::clone(&kept);
         altered.properties.extend(changed);

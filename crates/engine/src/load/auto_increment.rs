@@ -3,7 +3,7 @@
 //! They are inserted before any further step, for every kind of load in the same place: where its sink takes the rows.
 
 use crate::ddl::partitions::temporary::table_of_rows;
-use crate::engine::Engine;
+use crate::load::Loads;
 use crate::load::sink::SinkError;
 use async_trait::async_trait;
 use std::fmt;
@@ -59,12 +59,12 @@ impl Increment {
     /// The values are exhausted, or can't be reserved.
     pub async fn fill(
         &self,
-        engine: &Engine,
+        loads: &Loads,
         schema: &Arc<TableSchema>,
         blocks: Vec<Block>,
     ) -> Result<Vec<Block>, SinkError> {
         let Some(unfilled) = Unfilled::of(&self.decoded, &blocks, self.column)? else { return Ok(blocks) };
-        let first = engine.increments.take(self.counts, self.start, unfilled.count()).await?;
+        let first = loads.increments.take(self.counts, self.start, unfilled.count()).await?;
         Ok(unfilled.fill(schema, first)?)
     }
 }

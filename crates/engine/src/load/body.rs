@@ -7,3 +7,10 @@ pub(crate) mod parts;
 pub(crate) mod reader;
 mod rows;
 pub(crate) mod time;
+
+use tributary_types::{ErrorCode, SqlError};
+
+/// The error of a body or statement that can't be planned.
+pub(crate) fn plan_error(text: impl Into<String>) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, text.into())
+}

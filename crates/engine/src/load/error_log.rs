@@ -2,7 +2,7 @@
 
 mod files;
 
-use crate::engine::Engine;
+use crate::load::Loads;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tributary_decode::Reject;
@@ -10,7 +10,7 @@ use tributary_types::{DbId, Label};
 
 pub(crate) use files::ErrorLog;
 
-impl Engine {
+impl Loads {
     /// Writes the reasons and gives their URL, which is remembered for the load's label if it is `named`; `None` without rejects or
     /// if the disk refuses, which is logged and fails no load.
     pub(crate) async fn write_error_log(

@@ -1,16 +1,13 @@
 //! Labels of loads: the catalog as the place where they and the positions of sources survive the log, and the statements about them.
 
 use crate::access::Privilege;
-use crate::engine::Engine;
+use crate::load::Loads;
 use async_trait::async_trait;
 use std::fmt;
 use std::sync::Arc;
 use tributary_catalog::{Catalog, CatalogError, PositionRecord, TxnRecord};
-use tributary_ingest::{
-    LabelStore, SchemaHistory, SourcePosition, TransactionInfo, TransactionStatus, TwoPhaseTarget,
-};
-use tributary_sql::JobsBy;
-use tributary_types::{DbId, ErrorCode, Principal, SchemaVersion, SqlError, TableId, TableSchema, TxnId};
+use tributary_ingest::{LabelStore, SchemaHistory, SourcePosition, TransactionInfo};
+use tributary_types::{ErrorCode, Principal, SchemaVersion, SqlError, TableId, TableSchema, TxnId};
 
 /// Limit on the labels that one server retains; the oldest are forgotten first.
 const KEPT_LABELS_MAX: u64 = 1_000_000;
@@ -72,7 +69,7 @@ impl SchemaHistory for CatalogSchemas {
     }
 }
 
-impl Engine {
+impl Loads {
     /// Frees labels of finished loads: one, or all of the database. A label that nothing has is free already.
     ///
     /// # Errors
@@ -83,7 +80,7 @@ impl Engine {
         db: &str,
         label: Option<&str>,
     ) -> Result<(), SqlError> {
-        let id = self.database(principal, Privilege::Load, db)?;
+        let id = self.gate.database(principal, Privilege::Load, db)?;
         let known = label.and_then(|label| self.ingest.transactions().by_label(id, label));
         if let Some(running) = known.filter(|info| info.label_is_kept && !info.status.is_final()) {
             return Err(refused(format!(
@@ -95,48 +92,6 @@ impl Engine {
         }
         self.ingest.clean_labels(id, label).await?;
         Ok(())
-    }
-
-    /// Cancels the load of a label: a job of LOAD LABEL, or a two-phase load that waits.
-    ///
-    /// # Errors
-    /// No privilege, no such label, a load that has ended, or one that only its client can end.
-    pub(crate) async fn cancel_label(
-        &self,
-        principal: &Principal,
-        db: &str,
-        label: &str,
-    ) -> Result<(), SqlError> {
-        let id = self.database(principal, Privilege::Load, db)?;
-        if self.broker_load_of(db, label).is_some_and(|job| !job.has_ended()) {
-            let by = JobsBy::Label(label.to_owned());
-            return self.cancel_broker_loads(principal, None, Some(db), &by).await;
-        }
-        let Some(info) = self.ingest.transactions().by_label(id, label) else {
-            return Err(refused(format!("transaction with label {label} does not exist")));
-        };
-        match info.status {
-            TransactionStatus::Precommitted => {
-                let target = TwoPhaseTarget { txn: Some(info.txn), label: None };
-                self.ingest.abort_prepared(id, &target, "user cancel").await?;
-                Ok(())
-            }
-            TransactionStatus::Prepare => Err(refused(format!(
-                "transaction [{}] of label {label} is being loaded, and ends with its client's connection or its timeout",
-                info.txn
-            ))),
-            TransactionStatus::Visible | TransactionStatus::Aborted => Err(refused(format!(
-                "transaction [{}] is already {}",
-                info.txn,
-                info.status.name().to_ascii_lowercase()
-            ))),
-        }
-    }
-
-    /// The address of the reasons for the rejected rows of the newest load with this label.
-    pub(crate) fn reasons_url(&self, id: DbId, db: &str, label: &str) -> Option<String> {
-        let kept = || self.broker_load_of(db, label)?.record().url;
-        self.load_records.reasons_of(id, label).or_else(kept)
     }
 }
 

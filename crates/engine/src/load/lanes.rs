@@ -6,7 +6,7 @@
 //! Not its business: the source of rows.
 
 use crate::access::interrupt::{Interrupt, Interrupted};
-use crate::engine::Engine;
+use crate::load::Loads;
 use crate::load::sink::{LoadSink, SinkError};
 use std::future::Future;
 use tokio::task::JoinSet;
@@ -72,7 +72,7 @@ impl Lane {
 /// # Errors
 /// The first one of any task, or the interruption: all rows of the lanes are given up. Or the sink's, which can only be aborted then.
 pub(crate) async fn side_by_side<W, F, R, E>(
-    engine: &Engine,
+    loads: &Loads,
     sink: &mut LoadSink,
     interrupt: Interrupt<'_>,
     work: Vec<W>,
@@ -124,6 +124,6 @@ where
         }
         return Err(error);
     }
-    sink.join(engine, lanes).await?;
+    sink.join(loads, lanes).await?;
     Ok(results)
 }

@@ -3,7 +3,7 @@
 //! They are in memory only, of the newest loads, and lost in a restart.
 
 use crate::access::Privilege;
-use crate::engine::Engine;
+use crate::load::Loads;
 use crate::node::clock::date_time_ms;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -68,13 +68,13 @@ fn push<T>(ring: &mut VecDeque<T>, new: T, max: usize) {
     ring.push_back(new);
 }
 
-impl Engine {
+impl Loads {
     /// SHOW STREAM LOAD: the Stream Loads into a database, oldest first.
     ///
     /// # Errors
     /// No privilege, or an unknown database.
     pub(crate) fn show_stream_loads(&self, principal: &Principal, db: &str) -> Result<Grid, SqlError> {
-        self.database(principal, Privilege::Show, db)?;
+        self.gate.database(principal, Privilege::Show, db)?;
         let mut grid = Grid::new(&COLUMNS);
         for (at_ms, load) in self.load_records.stream_loads.lock().iter() {
             if load.answer.table.as_ref().is_some_and(|table| table.db == db) {

@@ -5,7 +5,7 @@
 //! ([`Target::partial`]), and completing rows.
 
 use crate::ddl::tables::table_error;
-use crate::engine::Engine;
+use crate::load::Loads;
 use arrow::array::ArrayRef;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::sync::Arc;
@@ -186,7 +186,7 @@ pub(crate) enum Updates {
     OfRows,
 }
 
-impl Engine {
+impl Loads {
     /// Gives the table the column that partial updates need, if it does not have it.
     ///
     /// # Errors
@@ -196,7 +196,7 @@ impl Engine {
         self.ready_to_update(table).await
     }
 
-    /// Like [`Engine::ready_for_partial`], for UPDATE: any table with UNIQUE KEY can complete its rows.
+    /// Like [`Loads::ready_for_partial`], for UPDATE: any table with UNIQUE KEY can complete its rows.
     ///
     /// # Errors
     /// The catalog can't be written.
@@ -205,12 +205,12 @@ impl Engine {
         if table.with_def(is_ready) {
             return Ok(());
         }
-        let turn = self.wait_for_turn(&table.def()).await;
+        let turn = self.ddl.wait_for_turn(&table.def()).await;
         if table.with_def(is_ready) {
             return Ok(());
         }
         let def = table.def();
         let schema = Arc::new(def.schema.with_given());
-        self.change_columns(&turn, Arc::clone(table), TableDef { schema, ..(*def).clone() }).await
+        self.ddl.change_columns(&turn, Arc::clone(table), TableDef { schema, ..(*def).clone() }).await
     }
 }

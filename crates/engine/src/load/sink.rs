@@ -6,7 +6,8 @@
 //!
 //! Invariant: a sink that did not finish leaves no data file, however it ends.
 
-use crate::engine::Engine;
+use crate::ddl::partitions::automatic::AutomaticError;
+use crate::load::Loads;
 use crate::load::auto_increment::Increment;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +27,7 @@ const FILES_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// How many loads write data files at a time. Each holds up to 100 MB of rows; more of them than processors only
 /// hold memory.
-pub(crate) fn file_loads() -> Arc<Semaphore> {
+pub(crate) fn file_turns() -> Arc<Semaphore> {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Arc::new(Semaphore::new((2 * processors).max(4)))
 }
@@ -80,7 +81,7 @@ pub(crate) enum SinkError {
     Busy,
     /// The partitions that rows need can't be made.
     #[error("{0}")]
-    Partitions(String),
+    Partitions(#[from] AutomaticError),
     #[error("{0}")]
     Increment(#[from] IncrementError),
     #[error("rows of this load could not be written before; nothing of it was kept, run it again")]
@@ -143,7 +144,7 @@ impl LoadSink {
     ///
     /// # Errors
     /// As [`LoadSink::push`].
-    pub async fn join(&mut self, engine: &Engine, lanes: Vec<Self>) -> Result<(), SinkError> {
+    pub async fn join(&mut self, loads: &Loads, lanes: Vec<Self>) -> Result<(), SinkError> {
         let (mut blocks, mut joined) = (Vec::new(), Ok(()));
         for mut lane in lanes {
             self.is_broken |= lane.is_broken;
@@ -164,7 +165,7 @@ impl LoadSink {
         if self.is_broken {
             return Err(SinkError::Broken);
         }
-        self.push(engine, blocks).await
+        self.push(loads, blocks).await
     }
 
     pub fn table(&self) -> &Arc<Table> {
@@ -179,27 +180,27 @@ impl LoadSink {
     ///
     /// # Errors
     /// The rows can't be written. Then [`LoadSink::take_files`] fails, too: no load is committed in part.
-    pub async fn push(&mut self, engine: &Engine, blocks: Vec<Block>) -> Result<(), SinkError> {
+    pub async fn push(&mut self, loads: &Loads, blocks: Vec<Block>) -> Result<(), SinkError> {
         if self.makes_partitions || self.increment.is_some() {
-            return Box::pin(self.push_completed(engine, blocks)).await;
+            return Box::pin(self.push_completed(loads, blocks)).await;
         }
         if self.take(blocks) {
             return Ok(());
         }
         // Boxed: a small load, which never gets here, should not carry space for its states.
-        Box::pin(self.counted(engine)).await
+        Box::pin(self.counted(loads)).await
     }
 
     /// [`LoadSink::push`], once the rows have all values, and the partitions that they need exist.
-    async fn push_completed(&mut self, engine: &Engine, blocks: Vec<Block>) -> Result<(), SinkError> {
+    async fn push_completed(&mut self, loads: &Loads, blocks: Vec<Block>) -> Result<(), SinkError> {
         let blocks = match &self.increment {
-            Some(increment) => increment.fill(engine, &self.schema, blocks).await?,
+            Some(increment) => increment.fill(loads, &self.schema, blocks).await?,
             None => blocks,
         };
         if self.makes_partitions {
-            engine.make_partitions(&self.table, &self.schema, &blocks).await?;
+            loads.ddl.make_partitions(&self.table, &self.schema, &blocks).await?;
         }
-        if self.take(blocks) { Ok(()) } else { self.counted(engine).await }
+        if self.take(blocks) { Ok(()) } else { self.counted(loads).await }
     }
 
     /// Takes rows into memory. Whether they are too few to be counted.
@@ -220,8 +221,8 @@ impl LoadSink {
     }
 
     /// Counts the held memory, and writes the rows to data files if it is too much.
-    async fn counted(&mut self, engine: &Engine) -> Result<(), SinkError> {
-        let memory = engine.ingest.memory();
+    async fn counted(&mut self, loads: &Loads) -> Result<(), SinkError> {
+        let memory = loads.ingest.memory();
         let held_bytes = self.held_bytes();
         self.held.get_or_insert_with(|| InFlight::new(memory)).set(held_bytes);
         let is_large = self.bytes > self.limit_bytes;
@@ -229,7 +230,7 @@ impl LoadSink {
             return Ok(());
         }
         let own = Arc::clone(self.turn.get_or_insert_default());
-        own.get_or_try_init(|| turn(engine)).await?;
+        own.get_or_try_init(|| turn(loads)).await?;
         self.spill().await?;
         let held_bytes = self.held_bytes();
         if let Some(held) = &mut self.held {
@@ -306,8 +307,8 @@ impl LoadSink {
     }
 }
 
-async fn turn(engine: &Engine) -> Result<OwnedSemaphorePermit, SinkError> {
-    let turn = Arc::clone(&engine.file_loads).acquire_owned();
+async fn turn(loads: &Loads) -> Result<OwnedSemaphorePermit, SinkError> {
+    let turn = Arc::clone(&loads.file_turns).acquire_owned();
     match tokio::time::timeout(FILES_WAIT_MAX, turn).await {
         Ok(Ok(turn)) => Ok(turn),
         // It is never closed.

@@ -253,7 +253,7 @@ mod tests {
     #[tokio::test]
     async fn a_large_body_goes_to_a_file_that_nobody_sees() {
         let test = TestEngine::open(|_| ()).await;
-        let host = Host { room: test.engine.spool_room(), zone: Zone::Utc };
+        let host = Host { room: test.engine.loads.spool_room(), zone: Zone::Utc };
         let body: Vec<u8> = (0..IN_MEMORY_BYTES_MAX + 100).map(|at| (at % 251) as u8).collect();
         let directory = test.engine.options.state_dir.join("spool");
         let files = || std::fs::read_dir(&directory).expect("it is there").count();
@@ -275,7 +275,7 @@ mod tests {
     async fn a_body_without_end_is_refused_at_the_limit_and_gives_the_disk_back() {
         const MIB: usize = 1024 * 1024;
         let test = TestEngine::open(|options| options.spool_limit_bytes = 16 * MIB as u64).await;
-        let host = Host { room: test.engine.spool_room(), zone: Zone::Utc };
+        let host = Host { room: test.engine.loads.spool_room(), zone: Zone::Utc };
         let used = || host.room.disk.used.load(Ordering::Relaxed);
         let chunk = vec![7; MIB];
         let mut endless = host.spool();

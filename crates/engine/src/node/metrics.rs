@@ -1,6 +1,5 @@
 //! The contents of `/metrics`: the counters of all crates, and gauges that are read on request.
 
-use crate::access::finished::RequestMetrics;
 use prometheus::{Encoder, IntCounter, IntGauge, Registry, TextEncoder};
 use std::sync::Arc;
 use tributary_ingest::Ingest;
@@ -11,16 +10,13 @@ use tributary_table::Table;
 pub(crate) struct Metrics {
     registry: Registry,
     gauges: Gauges,
-    /// Requests that have ended.
-    pub requests: RequestMetrics,
 }
 
 impl Metrics {
     pub fn new() -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
         let gauges = Gauges::new(&registry)?;
-        let requests = RequestMetrics::new(&registry)?;
-        Ok(Self { registry, gauges, requests })
+        Ok(Self { registry, gauges })
     }
 
     /// The registry for the crates' counters.

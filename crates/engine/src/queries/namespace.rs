@@ -1,12 +1,11 @@
 //! The query engine's view of the server: names and facts.
 
+use crate::access::names::Names;
 use crate::access::processes::Processes;
 use crate::access::{Access, Object, Privilege};
 use crate::ddl::partitions::temporary::name_beside;
-use crate::engine::Engine;
 use crate::files::FileReading;
 use crate::node::clock::date_time;
-use crate::node::names::Names;
 use crate::node::options::{Ports, StorageRoot};
 use crate::variables::{VERSION_COMMENT, Variables};
 use futures::future::BoxFuture;
@@ -25,9 +24,9 @@ use tributary_types::{ColumnChange, ErrorCode, Principal, SqlError, TableDef, Ta
 /// The common part of all users' views, with which the engine looks up names and connections.
 pub(crate) struct Facts {
     pub catalog: Arc<Catalog>,
-    pub names: Names,
-    pub processes: Processes,
-    pub globals: RwLock<Variables>,
+    pub names: Arc<Names>,
+    pub processes: Arc<Processes>,
+    pub globals: Arc<RwLock<Variables>>,
     pub ports: OnceLock<Ports>,
     pub host: String,
     pub node: String,
@@ -36,7 +35,16 @@ pub(crate) struct Facts {
     pub started: Instant,
     pub started_unix_ms: i64,
     /// Source of the jobs; set once the server is assembled.
-    pub engine: OnceLock<Weak<Engine>>,
+    pub jobs: OnceLock<Weak<dyn ShownJobs>>,
+}
+
+/// The jobs of the server, as `information_schema` and SHOW have them.
+pub(crate) trait ShownJobs: Send + Sync {
+    /// Heavy schema changes of a database's tables, oldest first.
+    fn schema_changes(&self, db: &str) -> Vec<SchemaChangeRow>;
+
+    /// Jobs of a database that load, as `who` may see them.
+    fn rows(&self, kind: JobKind, who: &Principal, db: &str) -> Vec<Vec<Cell>>;
 }
 
 /// The server as one user may see it.
@@ -114,8 +122,8 @@ impl Namespace for EngineNamespace {
     }
 
     fn schema_changes(&self, database: &str) -> Vec<SchemaChangeRow> {
-        let engine = self.facts.engine.get().and_then(Weak::upgrade);
-        engine.map(|engine| engine.schema_change_rows(database)).unwrap_or_default()
+        let jobs = self.facts.jobs.get().and_then(Weak::upgrade);
+        jobs.map(|jobs| jobs.schema_changes(database)).unwrap_or_default()
     }
 
     fn files<'a>(
@@ -137,13 +145,9 @@ impl Namespace for EngineNamespace {
     }
 
     fn jobs(&self, kind: JobKind) -> Vec<Vec<Cell>> {
-        let engine = self.facts.engine.get().and_then(Weak::upgrade);
-        let (Some(engine), Some((_, who))) = (engine, &self.viewer) else { return Vec::new() };
-        let of_db = |db: &String| match kind {
-            JobKind::Load => engine.load_job_rows(db),
-            JobKind::Routine => engine.routine_job_rows(who, db),
-        };
-        self.databases().iter().flat_map(of_db).collect()
+        let jobs = self.facts.jobs.get().and_then(Weak::upgrade);
+        let (Some(jobs), Some((_, who))) = (jobs, &self.viewer) else { return Vec::new() };
+        self.databases().iter().flat_map(|db| jobs.rows(kind, who, db)).collect()
     }
 
     fn processes(&self) -> Vec<ProcessRow> {

@@ -22,7 +22,7 @@ impl EngineSession {
     ) -> Result<Answer, SqlError> {
         let is_local = outfile.path.starts_with("file://");
         let privilege = if is_local { Privilege::Admin } else { Privilege::Load };
-        self.engine.check(&self.principal, privilege, Object::Server)?;
+        self.engine.gate.check(&self.principal, privilege, Object::Server)?;
         let given = outfile.properties.0.iter().cloned();
         let mut properties: Properties = given.collect();
         let form = form(outfile.format.as_deref(), &mut properties, self.engine.lines)?;

@@ -86,9 +86,9 @@ impl EngineSession {
             SetItem::Password { user, password } => {
                 let name = user.map_or_else(|| self.principal.user().to_owned(), |user| user.name);
                 if name != self.principal.user() {
-                    self.engine.check(&self.principal, Privilege::Admin, Object::User(&name))?;
+                    self.engine.gate.check(&self.principal, Privilege::Admin, Object::User(&name))?;
                 }
-                self.engine.set_password(&name, password).await
+                self.engine.gate.set_password(&name, password).await
             }
         }
     }
@@ -110,7 +110,7 @@ impl EngineSession {
         params: &[ScalarValue],
     ) -> Result<(), SqlError> {
         if scope == Scope::Global {
-            self.engine.check(&self.principal, Privilege::Admin, Object::Server)?;
+            self.engine.gate.check(&self.principal, Privilege::Admin, Object::Server)?;
         }
         if value == SetValue::Default {
             return match scope {

@@ -7,11 +7,11 @@
 
 use super::schema;
 use super::switching::WAIT_MAX;
+use crate::access::names::Names;
 use crate::background::Record as _;
 use crate::background::record::{Envelope, Unreadable};
+use crate::ddl::Ddl;
 use crate::ddl::tables::table_error;
-use crate::engine::Engine;
-use crate::node::names::Names;
 use crate::node::start_error::StartError;
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -155,7 +155,7 @@ pub(crate) async fn complete(catalog: &Catalog, store: &TableStore, node: &str) 
     })
 }
 
-impl Engine {
+impl Ddl {
     /// Makes a change of partitions, retried until earlier work has ended. `None` if it has not.
     ///
     /// # Errors
@@ -172,7 +172,7 @@ impl Engine {
         let jobs = ChangingJobs::default();
         let records = self.records(&jobs);
         let switched = run(&records, subject, change, halt, &goes_on).await;
-        self.names().changed();
+        self.names.changed();
         match switched {
             Ok(Switched::Yes(def)) => {
                 debug_assert!(
@@ -188,7 +188,7 @@ impl Engine {
 
     /// The catalog, for a change that these jobs make.
     pub(crate) fn records<'a>(&'a self, jobs: &'a ChangingJobs) -> CatalogRecords<'a> {
-        CatalogRecords { catalog: &self.catalog, node: &self.facts.node, jobs, names: Some(self.names()) }
+        CatalogRecords { catalog: &self.catalog, node: &self.node, jobs, names: Some(&self.names) }
     }
 }
 

@@ -19,8 +19,8 @@ mod show;
 mod start;
 
 use crate::background::{self, Jobs, UNFINISHED_MAX};
+use crate::ddl::Ddl;
 use crate::ddl::change::turns::TableTurn;
-use crate::engine::Engine;
 pub(crate) use record::Record;
 use std::sync::Arc;
 use tributary_table::Table;
@@ -30,7 +30,7 @@ type Job = background::Job<Record>;
 /// All jobs of this kind.
 pub(crate) type SchemaChanges = Jobs<Record>;
 
-impl Engine {
+impl Ddl {
     /// Starts a job that gives the table the columns and keys of `target`. It is persisted when this returns.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Engine {
 
     fn spawn_schema_change(self: &Arc<Self>, job: Arc<Job>) {
         let work = Arc::clone(self).run_schema_change(Arc::clone(&job));
-        background::spawn(self, |engine| &engine.schema_changes, job, work);
+        background::spawn(self, |ddl| &ddl.schema_changes, job, work);
     }
 
     fn unfinished_change(&self, table: TableId) -> Option<Arc<Job>> {

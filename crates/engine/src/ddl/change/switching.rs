@@ -3,8 +3,8 @@
 //!
 //! Not its business: the partitions themselves, and the steps of a change ([`super::records`]).
 
+use crate::ddl::Ddl;
 use crate::ddl::change::turns::TableTurn;
-use crate::engine::Engine;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(crate) enum Rest {
     Change(Arc<Table>, Box<TableDef>),
 }
 
-impl Engine {
+impl Ddl {
     /// Runs `switch` and then the rest in a task of its own, which has the table's turn, so that it can't be cancelled half way. If
     /// it is in doubt for long, it continues alone.
     ///
@@ -41,13 +41,13 @@ impl Engine {
         debug_assert!(table.with_def(|def| turn.is_of(def)), "a switch has the turn of its table");
         let halt = Arc::new(Halt::default());
         let running = turn.begin_switch(Arc::clone(&halt));
-        let (engine, work) = (Arc::clone(self), switch(Arc::clone(self), Arc::clone(&halt)));
+        let (ddl, work) = (Arc::clone(self), switch(Arc::clone(self), Arc::clone(&halt)));
         let (its_turn, name) = (turn.clone(), table.def().table_ref());
         let (answer, mut answered) = oneshot::channel();
         // Unwatched: awaited below if it panics.
         let task = tokio::spawn(async move {
             let ended = match running.run(work).await {
-                Ok(()) => engine.end_with(&its_turn, &halt, rest).await,
+                Ok(()) => ddl.end_with(&its_turn, &halt, rest).await,
                 failed => failed,
             };
             drop((running, its_turn));

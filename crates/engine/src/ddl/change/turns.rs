@@ -11,9 +11,9 @@
 //!
 //! Not its business: the work of a change.
 
+use crate::ddl::Ddl;
 use crate::ddl::partitions::temporary::table_of_rows;
 use crate::ddl::tables::Changing;
-use crate::engine::Engine;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
@@ -239,7 +239,7 @@ impl Turns {
     }
 }
 
-impl Engine {
+impl Ddl {
     /// Waits for the right to change the names of databases, tables and views together with the catalog. It is held briefly: not
     /// while a table's loads, its files or its Delta log are waited for.
     pub(crate) async fn changing(&self) -> Changing<'_> {
@@ -275,12 +275,12 @@ impl Engine {
         }
     }
 
-    /// [`Engine::turn_to_drop`] for all tables of a database.
+    /// [`Ddl::turn_to_drop`] for all tables of a database.
     ///
     /// # Errors
     /// As there.
     pub(crate) async fn turns_to_drop(&self, db: &str, is_forced: bool) -> Result<DatabaseTurns, SqlError> {
-        let defs = self.names().tables(db).into_iter().map(|table| table.def());
+        let defs = self.names.tables(db).into_iter().map(|table| table.def());
         // A table's own name rather than that of its temporary partitions is in errors.
         let mut tables: BTreeMap<TableId, Arc<TableDef>> = BTreeMap::new();
         for def in defs {
@@ -306,9 +306,9 @@ pub(crate) struct DatabaseTurns {
 
 impl DatabaseTurns {
     /// Whether no table was added to the database since.
-    pub fn are_all(&self, engine: &Engine, db: &str) -> bool {
+    pub fn are_all(&self, ddl: &Ddl, db: &str) -> bool {
         let has = |def: &TableDef| self.tables.contains(&table_of_rows(def));
-        engine.names().tables(db).iter().all(|table| table.with_def(has))
+        ddl.names.tables(db).iter().all(|table| table.with_def(has))
     }
 }
 

@@ -2,19 +2,27 @@
 //!
 //! They are created before any of the rows is processed further, and remain if the load fails.
 
-use crate::engine::Engine;
-use crate::load::sink::SinkError;
+use crate::ddl::Ddl;
 use arrow::array::RecordBatch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tributary_decode::{Block, blocks_to_batches};
+use tributary_decode::{Block, BlockError, blocks_to_batches};
 use tributary_table::Table;
 use tributary_types::{ColumnDef, Partitioning, Partitions, TableDef, TableSchema};
 
 /// Limit on the partitions of a table in which loads create some; Doris's default of `max_auto_partition_num`.
 const PARTITIONS_MAX: usize = 2000;
 
-impl Engine {
+/// Why partitions could not be made for rows.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AutomaticError {
+    #[error("{0}")]
+    Block(#[from] BlockError),
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl Ddl {
     /// Makes the partitions that rows of a load need and that the table does not have.
     ///
     /// # Errors
@@ -24,7 +32,7 @@ impl Engine {
         table: &Arc<Table>,
         schema: &Arc<TableSchema>,
         blocks: &[Block],
-    ) -> Result<(), SinkError> {
+    ) -> Result<(), AutomaticError> {
         let batches = blocks_to_batches(schema, blocks)?;
         if with_partitions(&table.def(), schema, &batches)?.is_none() {
             return Ok(());
@@ -33,7 +41,7 @@ impl Engine {
         // Another load may have made them.
         let Some(new) = with_partitions(&table.def(), schema, &batches)? else { return Ok(()) };
         let changed = self.change_table(&turn, Arc::clone(table), new).await;
-        changed.map_err(|error| SinkError::Partitions(error.detail_text().to_owned()))
+        changed.map_err(|error| AutomaticError::Refused(error.detail_text().to_owned()))
     }
 }
 
@@ -42,7 +50,7 @@ fn with_partitions(
     def: &TableDef,
     schema: &TableSchema,
     batches: &[RecordBatch],
-) -> Result<Option<TableDef>, SinkError> {
+) -> Result<Option<TableDef>, AutomaticError> {
     let Some(partitions) = def.partitioning.partitions() else { return Ok(None) };
     let columns: Vec<&ColumnDef> = partitions.columns_of(schema);
     let mut made: Option<Partitions> = None;
@@ -56,13 +64,13 @@ fn with_partitions(
             }
             let Some((name, rows)) = known.made_for(&values, &columns) else { continue };
             if known.list.len() >= PARTITIONS_MAX {
-                return Err(SinkError::Partitions(
+                return Err(AutomaticError::Refused(
                     "create partition failed. partition numbers will exceed limit variable max_auto_partition_num"
                         .to_owned(),
                 ));
             }
             if let Some(text) = known.conflict(&rows, &columns) {
-                return Err(SinkError::Partitions(format!("create partition failed. {text}")));
+                return Err(AutomaticError::Refused(format!("create partition failed. {text}")));
             }
             made.get_or_insert_with(|| Partitions::clone(partitions)).add(&name, rows, BTreeMap::new());
         }

@@ -4,9 +4,9 @@
 //! Not this module's business: which partitions a table has at a moment ([`tributary_sql::scheduled`]).
 
 use crate::access::{Object, Privilege};
+use crate::ddl::Ddl;
 use crate::ddl::change::switching::WAIT_MAX;
 use crate::ddl::change::turns::TableTurn;
-use crate::engine::Engine;
 use crate::node::clock::date_time;
 use crate::variables::time_zone::{self, Zone};
 use futures::{StreamExt, stream};
@@ -55,7 +55,7 @@ struct Looked {
     change_error: Option<String>,
 }
 
-impl Engine {
+impl Ddl {
     /// The table with its current dynamic partitions.
     ///
     /// # Errors
@@ -110,14 +110,14 @@ impl Engine {
 
     /// Updates the dynamic partitions of all tables.
     pub(crate) async fn schedule_partitions(self: &Arc<Self>, now_ms: i64) {
-        let tables = self.names().all_tables();
+        let tables = self.names.all_tables();
         let ids: Vec<TableId> = tables.iter().map(|table| table.id()).collect();
         self.dynamic_tables.0.lock().retain(|id, _| ids.contains(id));
         let dynamic =
             tables.into_iter().filter(|table| table.with_def(|def| dynamic_time_zone(def).is_some()));
         let schedule = |table| {
-            let engine = Arc::clone(self);
-            async move { engine.schedule_table(&table, now_ms).await }
+            let ddl = Arc::clone(self);
+            async move { ddl.schedule_table(&table, now_ms).await }
         };
         // A table that waits delays no other.
         stream::iter(dynamic).map(schedule).buffer_unordered(SCHEDULED_AT_ONCE).collect::<()>().await;
@@ -140,7 +140,7 @@ impl Engine {
         };
         let def = table.def();
         // It may have been dropped, or a job may have begun.
-        if !self.names().has(&def.table_ref(), table) || self.refuse_while_changing(&def).is_err() {
+        if !self.names.has(&def.table_ref(), table) || self.refuse_while_changing(&def).is_err() {
             return;
         }
         let changed = match self.with_dynamic_partitions((*def).clone(), now_ms) {
@@ -159,12 +159,12 @@ impl Engine {
     /// # Errors
     /// No privilege, or no such database.
     pub(crate) fn show_dynamic_tables(&self, principal: &Principal, db: &str) -> Result<Grid, SqlError> {
-        self.database(principal, Privilege::Show, db)?;
+        self.gate.database(principal, Privilege::Show, db)?;
         let mut grid = Grid::new(&COLUMNS);
-        let mut defs: Vec<_> = self.names().all_tables().iter().map(|table| table.def()).collect();
+        let mut defs: Vec<_> = self.names.all_tables().iter().map(|table| table.def()).collect();
         defs.retain(|def| {
             let object = Object::Table { db, table: &def.name };
-            def.db == db && self.check(principal, Privilege::Show, object).is_ok()
+            def.db == db && self.gate.check(principal, Privilege::Show, object).is_ok()
         });
         defs.sort_by(|a, b| a.name.cmp(&b.name));
         for def in defs {
@@ -221,11 +221,11 @@ mod tests {
             panic!()
         };
         {
-            engine.create_database(Interrupt::NEVER, "d", true).await.unwrap();
+            engine.ddl.create_database(Interrupt::NEVER, "d", true).await.unwrap();
             let name = create.table.resolve(None).unwrap();
-            engine.create_table(Interrupt::NEVER, &create, &name).await.unwrap();
+            engine.ddl.create_table(Interrupt::NEVER, &create, &name).await.unwrap();
         }
-        let table = engine.table_called("d", "days").unwrap();
+        let table = engine.gate.table_called("d", "days").unwrap();
         let names = || -> Vec<String> {
             let def = table.def();
             def.partitioning.partitions().unwrap().list.iter().map(|one| one.name.clone()).collect()
@@ -233,14 +233,14 @@ mod tests {
         assert_eq!(names().len(), 2, "at creation");
         // 2100-01-01: all of today's are old.
         let far = 4_102_444_800_000;
-        engine.schedule_partitions(far).await;
+        engine.ddl.schedule_partitions(far).await;
         assert_eq!(names(), ["p21000101", "p21000102"]);
-        engine.schedule_partitions(far + DAY_MS).await;
+        engine.ddl.schedule_partitions(far + DAY_MS).await;
         assert_eq!(names(), ["p21000101", "p21000102", "p21000103"]);
-        engine.schedule_partitions(far + 4 * DAY_MS).await;
+        engine.ddl.schedule_partitions(far + 4 * DAY_MS).await;
         assert_eq!(names(), ["p21000103", "p21000105", "p21000106"]);
-        engine.schedule_partitions(far + 4 * DAY_MS + 5).await;
-        let looked = engine.dynamic_tables.0.lock()[&table.id()].clone();
+        engine.ddl.schedule_partitions(far + 4 * DAY_MS + 5).await;
+        let looked = engine.ddl.dynamic_tables.0.lock()[&table.id()].clone();
         assert_eq!(looked.changed_ms, Some(far + 4 * DAY_MS));
         assert_eq!(looked.at_ms, far + 4 * DAY_MS + 5);
     }

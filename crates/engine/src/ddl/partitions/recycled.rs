@@ -6,10 +6,10 @@
 //! Not its business: how loads are held meanwhile ([`tributary_ingest::Recycling`]), and for how long partitions are kept.
 
 use crate::access::interrupt::Interrupt;
+use crate::ddl::Ddl;
 use crate::ddl::bin::{refused, shown_id, still_loading};
 use crate::ddl::change::switching::{Rest, loads_go_on};
 use crate::ddl::change::turns::TableTurn;
-use crate::engine::Engine;
 use std::sync::Arc;
 use tributary_catalog::RecycledPartition;
 use tributary_ddl::{Change, Dropped, Effect, KeptPartition, NewPartitions, Recycled};
@@ -27,7 +27,7 @@ pub(crate) fn files_of(partition: &RecycledPartition) -> Result<Vec<KeptFile>, S
     Ok(KeptPartition::read(&partition.definition)?.files)
 }
 
-impl Engine {
+impl Ddl {
     /// Drops these partitions of the table, which can be recovered, and does the rest.
     ///
     /// # Errors
@@ -40,8 +40,8 @@ impl Engine {
         rest: Rest,
     ) -> Result<(), SqlError> {
         let switched = Arc::clone(table);
-        let work = |engine: Arc<Self>, halt: Arc<Halt>| async move {
-            engine.drop_and_keep(&switched, dropped, &halt).await
+        let work = |ddl: Arc<Self>, halt: Arc<Halt>| async move {
+            ddl.drop_and_keep(&switched, dropped, &halt).await
         };
         self.run_switch(turn, table, work, rest).await
     }
@@ -112,9 +112,8 @@ impl Engine {
             self.recovered_partitions(&table, recovered, found.map(|it| &**it))?
         };
         let switched = Arc::clone(&table);
-        let work = |engine: Arc<Self>, halt: Arc<Halt>| async move {
-            engine.bring_back(&switched, &kept, &halt).await
-        };
+        let work =
+            |ddl: Arc<Self>, halt: Arc<Halt>| async move { ddl.bring_back(&switched, &kept, &halt).await };
         self.run_switch(&turn, &table, work, Rest::Nothing).await
     }
 

@@ -10,9 +10,9 @@
 //! Not its business: which partitions may replace which, and how loads are held meanwhile.
 
 use crate::access::interrupt::Interrupt;
+use crate::ddl::Ddl;
 use crate::ddl::change::switching::{Rest, loads_go_on};
 use crate::ddl::change::turns::TableTurn;
-use crate::engine::Engine;
 use std::sync::Arc;
 use tributary_ddl::{Beside, Change, Effect, NewPartitions, Replaced};
 use tributary_ingest::{Halt, PartitionSwitch};
@@ -47,10 +47,10 @@ fn has_partitions(def: &TableDef) -> bool {
     def.partitioning.partitions().is_some_and(|partitions| !partitions.list.is_empty())
 }
 
-impl Engine {
+impl Ddl {
     /// The table that has the temporary partitions of this one, if it has any.
     pub(crate) fn beside(&self, def: &TableDef) -> Option<Arc<Table>> {
-        self.facts.beside(def)
+        self.names.find_of_any_role(&def.db, &name_beside(def.id))
     }
 
     /// The table whose partitions a load names, and their names in it.
@@ -169,7 +169,7 @@ impl Engine {
 
     /// Drops leftovers of temporary partitions after a crash: of dropped tables, and tables that have no more of them.
     pub(crate) async fn drop_left_beside(self: &Arc<Self>) -> Result<(), SqlError> {
-        let tables = self.names().all_tables();
+        let tables = self.names.all_tables();
         let in_use: Vec<String> = tables.iter().map(|table| name_beside(table.id())).collect();
         for table in &tables {
             let def = table.def();
@@ -207,10 +207,10 @@ impl Engine {
             moved: replacement.moved,
         };
         let switched = Arc::clone(table);
-        let work = |engine: Arc<Self>, halt: Arc<Halt>| async move {
-            let (ingest, table) = (&*engine.ingest, &*switched);
+        let work = |ddl: Arc<Self>, halt: Arc<Halt>| async move {
+            let (ingest, table) = (&*ddl.ingest, &*switched);
             let subject = Replaced { ingest, table, beside: &beside, switch: &switch };
-            match engine.make_change(table, &subject, change, &halt).await? {
+            match ddl.make_change(table, &subject, change, &halt).await? {
                 Some(_) => Ok(()),
                 None => Err(loads_go_on(table)),
             }

@@ -6,7 +6,8 @@
 
 use super::{LoadRequest, body_size, check_tablets, refused_header};
 use crate::access::Privilege;
-use crate::engine::Engine;
+use crate::front::http::HttpLoads;
+use crate::load::Loads;
 use crate::load::body::reader::{MappedColumn, Mapping, RowReader, Value};
 use crate::load::body::time::LoadTime;
 use crate::load::partial_update::Updates;
@@ -18,9 +19,9 @@ use tributary_ingest::Source;
 use tributary_sql::{HttpStream, parse_http_stream};
 use tributary_types::{Label, PartitionNames, Principal, Sealed, SqlError, TableDef};
 
-impl Engine {
+impl HttpLoads {
     pub(super) async fn load_http_stream(
-        self: &Arc<Self>,
+        &self,
         principal: &Principal,
         request: HttpStreamRequest,
         body: LoadBody,
@@ -33,7 +34,8 @@ impl Engine {
             Err(error) => return LoadAnswer::from_sql_error(&error),
         };
         let name = &statement.insert.table;
-        let table = match self.table(principal, Privilege::Load, None, name.db.as_deref(), &name.table) {
+        let table = match self.0.gate.table(principal, Privilege::Load, None, name.db.as_deref(), &name.table)
+        {
             Ok(table) => table,
             Err(error) => return LoadAnswer::from_sql_error(&error),
         };
@@ -50,10 +52,11 @@ impl Engine {
             named => named.clone(),
         };
         let is_taken = check_tablets(&table, &request.table_headers);
-        let (table, partitions) = match is_taken.and_then(|()| self.table_of_partitions(table, &partitions)) {
-            Ok(found) => found,
-            Err(error) => return LoadAnswer::from_sql_error(&error),
-        };
+        let (table, partitions) =
+            match is_taken.and_then(|()| self.0.ddl.table_of_partitions(table, &partitions)) {
+                Ok(found) => found,
+                Err(error) => return LoadAnswer::from_sql_error(&error),
+            };
         let load = LoadRequest {
             partitions: !partitions.is_any(),
             source: Source::HttpStream,
@@ -74,12 +77,12 @@ impl Engine {
         if let Some(refusal) = conflict(request.compression, format.compression) {
             return refusal;
         }
-        let time = match LoadTime::of(self, request.timezone.as_deref()) {
+        let time = match LoadTime::of(&self.0.loads, request.timezone.as_deref()) {
             Ok(time) => time,
             Err(error) => return LoadAnswer::from_sql_error(&error),
         };
         let body = body.decompress(format.compression);
-        let plan = |engine: &Arc<Self>, def: &Arc<TableDef>| {
+        let plan = |loads: &Arc<Loads>, def: &Arc<TableDef>| {
             let columns = mapping(&statement, &format.body, def)?;
             let mapping = Mapping {
                 columns: columns.as_deref(),
@@ -90,7 +93,7 @@ impl Engine {
                 unnamed_fields: FieldNames::OfBody,
                 partitions: &partitions,
             };
-            RowReader::new(engine, def, &mapping, &format.body, request.strict_mode, time)
+            RowReader::new(loads, def, &mapping, &format.body, request.strict_mode, time)
         };
         self.run_load(table, load, body, plan).await
     }

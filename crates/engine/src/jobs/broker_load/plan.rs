@@ -3,7 +3,7 @@
 use super::path::{self, PathValues};
 use super::refused;
 use crate::access::{Object, Privilege};
-use crate::engine::Engine;
+use crate::jobs::ServerJobs;
 use crate::load::body::reader::{MappedColumn, Value, resolve_derived};
 use crate::load::hidden_columns;
 use crate::load::partial_update::{self, Updates};
@@ -106,7 +106,7 @@ impl Plan {
     /// # Errors
     /// No such table or no privilege, and any reason why it can't run whatever the files are.
     pub async fn new(
-        engine: &Arc<Engine>,
+        jobs: &Arc<ServerJobs>,
         principal: &Principal,
         db: &str,
         zone: &str,
@@ -121,8 +121,8 @@ impl Plan {
             );
             return Err(SqlError::detail(ErrorCode::NotSupported, text));
         }
-        let table = engine.table(principal, Privilege::Load, None, Some(db), name)?;
-        engine.check(principal, Privilege::Load, Object::Server)?;
+        let table = jobs.gate.table(principal, Privilege::Load, None, Some(db), name)?;
+        jobs.gate.check(principal, Privilege::Load, Object::Server)?;
         let properties = JobProperties::of(load)?;
         let is_temporary = |part: &DataInfile| matches!(part.partitions, PartitionNames::Temporary(_));
         let fills_temporary = load.parts.iter().any(is_temporary);
@@ -134,16 +134,16 @@ impl Plan {
         let mut partitions = Vec::with_capacity(load.parts.len());
         let of_load = Arc::clone(&table);
         for part in &load.parts {
-            let (found, names) = engine.table_of_partitions(Arc::clone(&of_load), &part.partitions)?;
+            let (found, names) = jobs.ddl.table_of_partitions(Arc::clone(&of_load), &part.partitions)?;
             table = found;
             partitions.push(names);
         }
-        let updates = updates(engine, &table, load, &properties).await?;
+        let updates = updates(jobs, &table, load, &properties).await?;
         let def = table.def();
         let parts = load.parts.iter().zip(partitions);
-        let parts = parts.map(|(part, names)| Part::new(engine, &def, load, part, names).map(Arc::new));
+        let parts = parts.map(|(part, names)| Part::new(jobs, &def, load, part, names).map(Arc::new));
         let parts = parts.collect::<Result<_, SqlError>>()?;
-        let cores = engine.options.query.target_partitions;
+        let cores = jobs.options.query.target_partitions;
         Ok(Self {
             parts,
             table,
@@ -165,13 +165,13 @@ impl Plan {
 
 impl Part {
     fn new(
-        engine: &Engine,
+        jobs: &ServerJobs,
         def: &TableDef,
         load: &BrokerLoad,
         part: &DataInfile,
         partitions: PartitionNames,
     ) -> Result<Self, SqlError> {
-        let places = part.files.iter().map(|file| place(engine, load, file).map(Arc::new));
+        let places = part.files.iter().map(|file| place(jobs, load, file).map(Arc::new));
         let LoadFormat { body, compression } = format(part)?;
         partitions.resolve(def)?;
         let columns = hidden_columns::with_hidden(def, columns(def, part)?, &merge(part), body.is_keyed())?;
@@ -191,7 +191,7 @@ impl Part {
 
 /// Determines the columns that the rows of a job give. The table is ready for them then.
 async fn updates(
-    engine: &Engine,
+    jobs: &ServerJobs,
     table: &Arc<Table>,
     load: &BrokerLoad,
     properties: &JobProperties,
@@ -209,23 +209,23 @@ async fn updates(
     let named = load.parts.iter().flat_map(|part| part.columns.iter().flatten());
     let computed = load.parts.iter().flat_map(|part| part.set.iter().map(|(name, _)| name));
     partial_update::check_named(&def, named.chain(computed).map(String::as_str))?;
-    engine.ready_for_partial(table).await?;
+    jobs.loads.ready_for_partial(table).await?;
     Ok(Updates::Named)
 }
 
 /// The location of the files with one name.
-fn place(engine: &Engine, load: &BrokerLoad, file: &str) -> Result<Place, SqlError> {
+fn place(jobs: &ServerJobs, load: &BrokerLoad, file: &str) -> Result<Place, SqlError> {
     let properties = load.place.properties.iter().map(|(name, text)| (name.clone(), text.clone()));
     let name = if load.place.function == FileFunction::Local { "file_path" } else { "uri" };
     let mut properties: Properties = properties.chain([(name.to_owned(), file.to_owned())]).collect();
     let place = match load.place.function {
-        FileFunction::S3 => Place::s3(&mut properties, &engine.options.egress)?,
+        FileFunction::S3 => Place::s3(&mut properties, &jobs.options.egress)?,
         FileFunction::Local => {
             properties.take_any(["backend_id"]);
             properties.take_flag(["shared_storage"])?;
-            Place::local(&mut properties, engine.options.secure_load_dir.as_deref())?
+            Place::local(&mut properties, jobs.options.secure_load_dir.as_deref())?
         }
-        FileFunction::Http => Place::http(&mut properties, &engine.options.egress)?,
+        FileFunction::Http => Place::http(&mut properties, &jobs.options.egress)?,
     };
     match properties.rest().next() {
         None => Ok(place),

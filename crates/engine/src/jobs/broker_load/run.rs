@@ -4,7 +4,7 @@ use super::job::{Ended, Job, Progress, Record, State};
 use super::plan::{Part, Plan};
 use super::refused;
 use crate::access::interrupt::Interrupt;
-use crate::engine::Engine;
+use crate::jobs::ServerJobs;
 use crate::load::body::reader::{Mapping, ReadError, RowReader};
 use crate::load::body::time::LoadTime;
 use crate::load::lanes::{Lane, Read, side_by_side};
@@ -32,7 +32,7 @@ struct Waiting {
     file: FoundFile,
 }
 
-impl Engine {
+impl ServerJobs {
     /// Runs a job to its end, or until the server stops.
     pub(super) async fn run_broker_load(self: Arc<Self>, job: Arc<Job>, plan: Plan, load: Load) {
         let read = self.load_files(&job, &plan, load).await;
@@ -70,7 +70,7 @@ impl Engine {
             interrupt: Interrupt::NEVER,
         };
         let tally = Tally { counts: read.counts, rejects: &read.rejects };
-        let Finished { error_url, outcome } = load.finish(self, tally, limits).await;
+        let Finished { error_url, outcome } = load.finish(&self.loads, tally, limits).await;
         let mut ended = match outcome {
             Ok(Outcome { committed, .. }) => {
                 Ended::committed(committed.map(|committed| committed.txn), 0, None, self.unix_ms())
@@ -121,7 +121,7 @@ impl Engine {
         let files = Arc::new(Mutex::new(files));
         let run = |(), lane: Lane| {
             let lane = Files {
-                engine: Arc::clone(self),
+                jobs: Arc::clone(self),
                 job: Arc::clone(job),
                 def: Arc::clone(&plan.def),
                 updates: plan.updates,
@@ -133,14 +133,15 @@ impl Engine {
             lane.run()
         };
         let read =
-            side_by_side::<_, _, Read, SqlError>(self, load.sink(), interrupt, vec![(); lanes], run).await?;
+            side_by_side::<_, _, Read, SqlError>(&self.loads, load.sink(), interrupt, vec![(); lanes], run)
+                .await?;
         Ok(Read::sum(read))
     }
 }
 
 /// One of several tasks that take files from a list.
 struct Files {
-    engine: Arc<Engine>,
+    jobs: Arc<ServerJobs>,
     job: Arc<Job>,
     def: Arc<TableDef>,
     updates: Updates,
@@ -186,14 +187,15 @@ impl Files {
             unnamed_fields: FieldNames::Numbered,
             partitions: &part.partitions,
         };
-        let time = LoadTime::of(&self.engine, Some(&self.zone))?;
-        let mut reader = RowReader::new(&self.engine, &self.def, &mapping, &part.body, self.strict, time)?;
+        let time = LoadTime::of(&self.jobs.loads, Some(&self.zone))?;
+        let mut reader =
+            RowReader::new(&self.jobs.loads, &self.def, &mapping, &part.body, self.strict, time)?;
         let job = Arc::clone(&self.job);
         let count = move |chunk: &bytes::Bytes| {
             job.progress.bytes_read.fetch_add(chunk.len() as u64, Ordering::Relaxed);
         };
         let chunks = place.open(file).inspect_ok(count).map_err(|error| error.to_string());
-        let limit_bytes = self.engine.spool_room().limit_of(&part.body);
+        let limit_bytes = self.jobs.loads.spool_room().limit_of(&part.body);
         let mut body =
             LoadBody::from_stream(chunks.boxed(), limit_bytes).decompress(part.compression(&file.name));
         let mut rows = 0;
@@ -210,13 +212,13 @@ impl Files {
                 Some(Err(BodyError::Unreadable { what })) => return Err(refused(what)),
                 Some(Err(error)) => return Err(named(refused(error.to_string()))),
             };
-            let fed = reader.feed(&self.engine, &mut self.lane.sink, &chunk, Interrupt::NEVER).await;
+            let fed = reader.feed(&self.jobs.loads, &mut self.lane.sink, &chunk, Interrupt::NEVER).await;
             fed.map_err(|error| in_file(error, named))?;
             let so_far = reader.counts().total;
             self.progress().rows_read.fetch_add(so_far - rows, Ordering::Relaxed);
             rows = so_far;
         }
-        let ended = reader.end(&self.engine, &mut self.lane.sink, Interrupt::NEVER).await;
+        let ended = reader.end(&self.jobs.loads, &mut self.lane.sink, Interrupt::NEVER).await;
         ended.map_err(|error| in_file(error, named))?;
         let counts = reader.counts();
         self.progress().rows_read.fetch_add(counts.total - rows, Ordering::Relaxed);

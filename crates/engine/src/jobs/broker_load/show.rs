@@ -2,7 +2,7 @@
 
 use super::job::{Job, Record, State};
 use crate::access::Privilege;
-use crate::engine::Engine;
+use crate::jobs::ServerJobs;
 use crate::node::clock::date_time;
 use tributary_query::{Cell, Grid};
 use tributary_types::{Principal, SqlError};
@@ -30,13 +30,13 @@ const COLUMNS: [&str; 20] = [
     "FirstErrorMsg",
 ];
 
-impl Engine {
+impl ServerJobs {
     /// The jobs of a database, oldest first.
     ///
     /// # Errors
     /// No such database, or no privilege.
     pub(crate) fn show_loads(&self, principal: &Principal, db: &str) -> Result<Grid, SqlError> {
-        self.database(principal, Privilege::Show, db)?;
+        self.gate.database(principal, Privilege::Show, db)?;
         let mut grid = Grid::new(&COLUMNS);
         for job in self.broker_loads.of_db(db) {
             grid.push(row(&job, job.record()));

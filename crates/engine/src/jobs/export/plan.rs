@@ -2,8 +2,8 @@
 
 use super::refused;
 use crate::access::{Object, Privilege};
-use crate::engine::Engine;
 use crate::files::outfile::{Form, file_bytes_max, form};
+use crate::jobs::ServerJobs;
 use serde_json::json;
 use std::time::Duration;
 use tributary_files::{Output, Properties};
@@ -58,7 +58,7 @@ impl Plan {
     /// # Errors
     /// No privilege, and any reason why it can't run whatever the rows are.
     pub fn new(
-        engine: &Engine,
+        jobs: &ServerJobs,
         principal: &Principal,
         table: &TableRef,
         zone: &str,
@@ -66,7 +66,7 @@ impl Plan {
     ) -> Result<Self, SqlError> {
         let is_local = export.path.starts_with("file://");
         let privilege = if is_local { Privilege::Admin } else { Privilege::Load };
-        engine.check(principal, privilege, Object::Server)?;
+        jobs.gate.check(principal, privilege, Object::Server)?;
         let lower = |(name, text): &(String, String)| (name.to_ascii_lowercase(), text.clone());
         let mut given: Vec<(String, String)> = export.properties.0.iter().map(lower).collect();
         let mut properties: Properties = given.iter().cloned().collect();
@@ -74,7 +74,7 @@ impl Plan {
         let label = properties.take_any(["label"]);
         let columns = properties.take_any(["columns"]);
         let format_name = properties.take_any(["format"]);
-        let form = form(format_name.as_deref(), &mut properties, engine.lines)?;
+        let form = form(format_name.as_deref(), &mut properties, jobs.lines)?;
         let file_bytes_max = file_bytes_max(properties.take_any(["max_file_size"]))?;
         let timeout = number(&mut properties, "timeout", TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX)?;
         let parallelism = number(&mut properties, "parallelism", 1, PARALLELISM_MAX)?;
@@ -92,8 +92,8 @@ impl Plan {
         let output = Output::open(
             &export.path,
             &mut place,
-            engine.options.secure_load_dir.as_deref(),
-            &engine.options.egress,
+            jobs.options.secure_load_dir.as_deref(),
+            &jobs.options.egress,
         )?;
         if let Some((name, _)) = place.rest().next() {
             // Without its text, which may be a key under a wrong name.
@@ -121,17 +121,17 @@ impl Plan {
     /// Tables and columns that there are not, or that the principal may not read.
     pub async fn query(
         &self,
-        engine: &Engine,
+        jobs: &ServerJobs,
         principal: &Principal,
         end: &str,
     ) -> Result<QueryResult, SqlError> {
         let view = SessionView {
             database: Some(self.db.clone()),
             time_zone: self.zone.clone(),
-            ..SessionView::new(&principal.to_string(), engine.unix_ms() * 1000)
+            ..SessionView::new(&principal.to_string(), jobs.unix_ms() * 1000)
         };
         let query = tributary_sql::parse_query(&format!("{}{end}", self.query))?;
-        engine.queries(principal).query_for_files(&view, &query, &[], self.form.nested()).await
+        jobs.queries.of(principal).query_for_files(&view, &query, &[], self.form.nested()).await
     }
 
     /// The properties in SHOW EXPORT.

@@ -4,17 +4,17 @@ use super::Job;
 use super::plan::Plan;
 use crate::access::Privilege;
 use crate::access::interrupt::Interrupt;
-use crate::engine::Engine;
 use crate::files::outfile::{Target, Written, write};
+use crate::jobs::ServerJobs;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tributary_types::{ErrorCode, Principal, SqlError};
 
-impl Engine {
+impl ServerJobs {
     /// Runs a job to its end, or until the server stops.
     pub(super) async fn run_export(self: Arc<Self>, job: Arc<Job>, plan: Plan) {
         let record = job.record();
-        let principal = self.principal(&record.user, &record.host);
+        let principal = self.gate.principal(&record.user, &record.host);
         let Plan { timeout, .. } = plan;
         let turn = self.exports.turn(&job).await;
         let written = match &turn {
@@ -45,7 +45,7 @@ impl Engine {
             interrupt.wait(plan.output.delete_all(&format!("{}_", record.id))).await??;
         }
         self.exports.change(job, |record| record.begin(self.unix_ms())).await?;
-        let table = self.table(principal, Privilege::Select, None, Some(&record.db), &record.table);
+        let table = self.gate.table(principal, Privilege::Select, None, Some(&record.db), &record.table);
         if let (true, Ok(table)) = (plan.is_whole, table) {
             job.progress.rows_max.store(table.snapshot().rows(), Ordering::Relaxed);
         }

@@ -3,7 +3,7 @@
 use super::record::{Record, State};
 use super::{Job, no_database};
 use crate::access::Privilege;
-use crate::engine::Engine;
+use crate::jobs::ServerJobs;
 use crate::node::clock::date_time;
 use serde_json::json;
 use std::sync::atomic::Ordering;
@@ -25,14 +25,14 @@ const COLUMNS: [&str; 12] = [
     "OutfileInfo",
 ];
 
-impl Engine {
+impl ServerJobs {
     /// The jobs of a database.
     ///
     /// # Errors
     /// No database, or no privilege.
     pub(crate) fn show_exports(&self, principal: &Principal, db: Option<&str>) -> Result<Grid, SqlError> {
         let db = db.ok_or_else(no_database)?;
-        self.database(principal, Privilege::Show, db)?;
+        self.gate.database(principal, Privilege::Show, db)?;
         let mut grid = Grid::new(&COLUMNS);
         for job in self.exports.of_db(db) {
             grid.push(row(&job, job.record()));

@@ -2,7 +2,7 @@
 
 use super::kept::{self, Definition, Position, Statistics};
 use super::properties::Limits;
-use crate::engine::Engine;
+use crate::jobs::ServerJobs;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -121,18 +121,18 @@ impl Job {
     ///
     /// # Errors
     /// Why it can't be read.
-    pub fn position(&self, engine: &Engine) -> Result<Option<Position>, String> {
-        engine.ingest.transactions().position(self.id).map(|kept| Position::read(&kept)).transpose()
+    pub fn position(&self, jobs: &ServerJobs) -> Result<Option<Position>, String> {
+        jobs.ingest.transactions().position(self.id).map(|kept| Position::read(&kept)).transpose()
     }
 
     /// How far the tables have the source.
-    pub fn progress(&self, engine: &Engine) -> Progress {
-        kept::progress(&self.kept(), self.position(engine).ok().flatten().as_ref())
+    pub fn progress(&self, jobs: &ServerJobs) -> Progress {
+        kept::progress(&self.kept(), self.position(jobs).ok().flatten().as_ref())
     }
 
     /// Takes the numbers attached by the last committed load.
-    pub fn remember(&self, engine: &Engine) {
-        let (kept, position) = (self.kept(), self.position(engine).ok().flatten());
+    pub fn remember(&self, jobs: &ServerJobs) {
+        let (kept, position) = (self.kept(), self.position(jobs).ok().flatten());
         let mut now = self.now();
         now.progress = kept::progress(&kept, position.as_ref());
         now.statistics = kept::statistics(&kept, position.as_ref());

@@ -9,7 +9,7 @@ use super::kept::Reason;
 use super::runner::Halt;
 use super::task::Part;
 use crate::access::{Object, Privilege};
-use crate::engine::Engine;
+use crate::jobs::ServerJobs;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tributary_decode::{Counts, REJECTS_KEPT_MAX, Reject};
@@ -62,7 +62,7 @@ impl Names {
     /// A table may not be loaded into, or no load of it can begin.
     pub fn sort(
         &mut self,
-        engine: &Engine,
+        jobs: &ServerJobs,
         db: &str,
         progress: &Progress,
         chunk: &Chunk,
@@ -82,7 +82,7 @@ impl Names {
             };
             let (name, row) = (&message[..end], &message[end + 1..]);
             if !self.known.contains_key(name) {
-                match self.look_up(engine, db, name)? {
+                match self.look_up(jobs, db, name)? {
                     Named::Nothing(reason) if self.known.len() >= NAMES_KNOWN_MAX => {
                         self.reject(&reason, message);
                         continue;
@@ -113,12 +113,12 @@ impl Names {
         Ok(())
     }
 
-    fn look_up(&self, engine: &Engine, db: &str, name: &[u8]) -> Result<Named, Halt> {
+    fn look_up(&self, jobs: &ServerJobs, db: &str, name: &[u8]) -> Result<Named, Halt> {
         let shown = String::from_utf8_lossy(name);
         let nothing = || Named::Nothing(format!("unknown table '{shown}' in database '{db}'"));
         let Ok(name) = std::str::from_utf8(name) else { return Ok(nothing()) };
-        let Some(table) = engine.names().find(db, name) else { return Ok(nothing()) };
-        engine
+        let Some(table) = jobs.names.find(db, name) else { return Ok(nothing()) };
+        jobs.gate
             .check(&self.principal, Privilege::Load, Object::Table { db, table: name })
             .map_err(|error| Halt::Pause(Reason::internal(error.detail_text())))?;
         Ok(Named::Table { table, part: None })
@@ -156,7 +156,7 @@ mod tests {
         }
         let mut names = Names::new(Principal::new("root", "%", 0));
         let begin = |_| panic!("there is no table");
-        let sorted = names.sort(&test.engine, "d", &Progress::default(), &chunk, &mut Vec::new(), begin);
+        let sorted = names.sort(&test.engine.jobs, "d", &Progress::default(), &chunk, &mut Vec::new(), begin);
         assert!(sorted.is_ok());
         let known = names.known.len();
         test.engine.shutdown().await;

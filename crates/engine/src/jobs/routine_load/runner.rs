@@ -7,7 +7,7 @@ use super::kept::{self, JobState, Reason};
 use super::properties::{self, Limits};
 use super::task::{Batch, Ended};
 use crate::access::{Object, Privilege};
-use crate::engine::Engine;
+use crate::jobs::ServerJobs;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -64,21 +64,21 @@ pub(super) enum News {
     Partitions(Vec<i32>),
 }
 
-impl Engine {
+impl ServerJobs {
     /// Gives an active job its runner.
     pub(super) async fn run_job(self: &Arc<Self>, job: &Arc<Job>) {
         if !job.kept().state.is_active() {
             return;
         }
-        let (engine, job_of_runner) = (Arc::downgrade(self), Arc::clone(job));
+        let (jobs, job_of_runner) = (Arc::downgrade(self), Arc::clone(job));
         let watcher = self.ingest.watcher().clone();
         let work = |token| async move {
-            let run = run(Weak::clone(&engine), Arc::clone(&job_of_runner), token);
+            let run = run(Weak::clone(&jobs), Arc::clone(&job_of_runner), token);
             let Err(text) = watcher.catch("routine_load", run).await else { return };
-            if let Some(engine) = engine.upgrade() {
+            if let Some(jobs) = jobs.upgrade() {
                 job_of_runner.now().task = None;
                 let reason = format!("its work panicked, which is a bug of the server: {text}");
-                end_work(&engine, &job_of_runner, JobState::Paused, Reason::internal(reason)).await;
+                end_work(&jobs, &job_of_runner, JobState::Paused, Reason::internal(reason)).await;
             }
         };
         // Unwatched: the work is watched in it.
@@ -88,7 +88,7 @@ impl Engine {
     /// The destination of a job's messages, if it still exists and the job's creator may load into it.
     fn target_of_job(&self, job: &Job) -> Result<Target, Halt> {
         let kept = job.kept();
-        let principal = Principal::new(&kept.user, &kept.host, self.generation());
+        let principal = Principal::new(&kept.user, &kept.host, self.names.generation());
         let Some(id) = kept.table else {
             // The tables are checked when messages name them.
             return match self.catalog.database_id(&kept.db) {
@@ -98,22 +98,23 @@ impl Engine {
                 }
             };
         };
-        let table = self.table_by_id(id).ok_or_else(|| {
+        let table = self.gate.table_by_id(id).ok_or_else(|| {
             Halt::Cancel(Reason::internal(format!("table of job {} was dropped", kept.name)))
         })?;
         let def = table.def();
-        self.check(&principal, Privilege::Load, Object::Table { db: &def.db, table: &def.name })
+        self.gate
+            .check(&principal, Privilege::Load, Object::Table { db: &def.db, table: &def.name })
             .map_err(|error| Halt::Pause(Reason::internal(error.detail_text())))?;
         Ok(Target::Table(table))
     }
 }
 
-async fn run(engine: Weak<Engine>, job: Arc<Job>, token: CancellationToken) {
+async fn run(jobs: Weak<ServerJobs>, job: Arc<Job>, token: CancellationToken) {
     let mut pause = RETRY_MIN;
     loop {
-        let Some(engine) = engine.upgrade() else { return };
+        let Some(jobs) = jobs.upgrade() else { return };
         let begun = Instant::now();
-        let halt = attempt(&engine, &job, &token).await;
+        let halt = attempt(&jobs, &job, &token).await;
         job.now().task = None;
         let (state, reason) = match halt {
             Halt::Stopped => return,
@@ -124,7 +125,7 @@ async fn run(engine: Weak<Engine>, job: Arc<Job>, token: CancellationToken) {
                 if begun.elapsed() > RETRY_MAX {
                     pause = RETRY_MIN;
                 }
-                drop(engine);
+                drop(jobs);
                 tokio::select! {
                     () = token.cancelled() => return,
                     () = tokio::time::sleep(pause) => {}
@@ -135,16 +136,16 @@ async fn run(engine: Weak<Engine>, job: Arc<Job>, token: CancellationToken) {
             Halt::Pause(reason) => (JobState::Paused, reason),
             Halt::Cancel(reason) => (JobState::Cancelled, reason),
         };
-        return end_work(&engine, &job, state, reason).await;
+        return end_work(&jobs, &job, state, reason).await;
     }
 }
 
 /// Records that a job stops, and the reason.
-async fn end_work(engine: &Engine, job: &Job, state: JobState, reason: Reason) {
+async fn end_work(jobs: &ServerJobs, job: &Job, state: JobState, reason: Reason) {
     let name = &job.kept().name;
     tracing::warn!(job = name, state = state.name(), reason = reason.text, "a job has ended its work");
     let now_ms = unix_ms();
-    let changed = engine
+    let changed = jobs
         .change_job(job, |kept| {
             kept.state = state;
             kept.reason = Some(reason);
@@ -158,11 +159,11 @@ async fn end_work(engine: &Engine, job: &Job, state: JobState, reason: Reason) {
 }
 
 /// Reads and loads until something ends it.
-async fn attempt(engine: &Arc<Engine>, job: &Arc<Job>, token: &CancellationToken) -> Halt {
+async fn attempt(jobs: &Arc<ServerJobs>, job: &Arc<Job>, token: &CancellationToken) -> Halt {
     let outcome = tokio::select! {
         biased;
         () = token.cancelled() => return Halt::Stopped,
-        opened = open(engine, job) => opened,
+        opened = open(jobs, job) => opened,
     };
     let (reader, progress) = match outcome {
         Ok(opened) => opened,
@@ -185,24 +186,24 @@ async fn attempt(engine: &Arc<Engine>, job: &Arc<Job>, token: &CancellationToken
     if let Err(error) = thread.spawn(move || read(reader, &sender, watches)) {
         return Halt::Retry(format!("no thread to read with: {error}"));
     }
-    load(engine, job, token, &mut news, &from).await
+    load(jobs, job, token, &mut news, &from).await
 }
 
 /// Begins a batch, when the table is ready for it.
-async fn begin(engine: &Arc<Engine>, job: &Job, limits: &Limits) -> Result<Batch, Halt> {
-    let target = engine.target_of_job(job)?;
+async fn begin(jobs: &Arc<ServerJobs>, job: &Job, limits: &Limits) -> Result<Batch, Halt> {
+    let target = jobs.target_of_job(job)?;
     if let Target::Table(table) = &target {
-        let ready = engine.ready_for_job(table, &job.kept()).await;
+        let ready = jobs.ready_for_job(table, &job.kept()).await;
         ready.map_err(|error| Halt::Pause(Reason::internal(error.detail_text())))?;
     }
-    Batch::begin(engine, job, target, limits)
+    Batch::begin(jobs, job, target, limits)
 }
 
 /// Connects, and determines the position to resume at.
-async fn open(engine: &Arc<Engine>, job: &Arc<Job>) -> Result<(Box<dyn Reader>, Progress), Halt> {
-    engine.target_of_job(job)?;
+async fn open(jobs: &Arc<ServerJobs>, job: &Arc<Job>) -> Result<(Box<dyn Reader>, Progress), Halt> {
+    jobs.target_of_job(job)?;
     let kept = job.kept();
-    let position = job.position(engine).map_err(|error| {
+    let position = job.position(jobs).map_err(|error| {
         Halt::Pause(Reason::internal(format!("the job's position can't be read: {error}")))
     })?;
     let mut progress = kept::progress(&kept, position.as_ref());
@@ -210,7 +211,7 @@ async fn open(engine: &Arc<Engine>, job: &Arc<Job>) -> Result<(Box<dyn Reader>, 
     let settings = properties::settings(&kept.source).map_err(refused)?;
     let named = properties::partitions(&kept.source).map_err(refused)?;
     let shape = properties::shape(&kept);
-    let connect = Arc::clone(&engine.jobs.connect.read());
+    let connect = Arc::clone(&jobs.routine.connect.read());
     let opened = tokio::task::spawn_blocking(move || {
         let topic = connect.connect(&settings)?;
         let from = from(&*topic, named, progress.offsets())?;
@@ -263,7 +264,7 @@ fn read(mut reader: Box<dyn Reader>, sender: &mpsc::Sender<Result<News, SourceEr
 
 /// Loads the incoming messages.
 async fn load(
-    engine: &Arc<Engine>,
+    jobs: &Arc<ServerJobs>,
     job: &Arc<Job>,
     token: &CancellationToken,
     news: &mut mpsc::Receiver<Result<News, SourceError>>,
@@ -273,7 +274,7 @@ async fn load(
         Ok(limits) => limits,
         Err(error) => return Halt::Pause(Reason::internal(error.detail_text())),
     };
-    let mut held = InFlight::new(engine.ingest.memory());
+    let mut held = InFlight::new(jobs.ingest.memory());
     let mut looked = Instant::now();
     let mut batch: Option<Batch> = None;
     // There are partitions that the reader does not read.
@@ -315,12 +316,12 @@ async fn load(
                 if chunk.messages > 0 {
                     let mut open = match batch.take() {
                         Some(open) => open,
-                        None => match begin(engine, job, &limits).await {
+                        None => match begin(jobs, job, &limits).await {
                             Ok(begun) => begun,
                             Err(halt) => return halt,
                         },
                     };
-                    if let Err(halt) = open.feed(engine, job, &chunk).await {
+                    if let Err(halt) = open.feed(jobs, job, &chunk).await {
                         job.now().aborted_tasks += 1;
                         open.abort(&halt.text()).await;
                         return halt;
@@ -334,7 +335,7 @@ async fn load(
             }
         }
         if is_due && let Some(open) = batch.take() {
-            match open.commit(engine, job, &limits).await {
+            match open.commit(jobs, job, &limits).await {
                 Ok(Ended::GoOn) => {}
                 Ok(Ended::TooManyErrors) => return Halt::Pause(Reason::too_many_errors()),
                 Err(halt) => {
@@ -348,7 +349,7 @@ async fn load(
         }
         if batch.is_none() && looked.elapsed() >= LOOK_INTERVAL {
             looked = Instant::now();
-            if let Err(halt) = engine.target_of_job(job) {
+            if let Err(halt) = jobs.target_of_job(job) {
                 return halt;
             }
         }

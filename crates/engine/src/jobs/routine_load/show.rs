@@ -3,7 +3,7 @@
 use super::job::Job;
 use super::kept::{Definition, JobState, Reason};
 use super::properties::{self, Limits, wrong};
-use crate::engine::Engine;
+use crate::jobs::ServerJobs;
 use crate::node::clock::date_time;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ const TASK_COLUMNS: [&str; 9] = [
     "DataSourceProperties",
 ];
 
-impl Engine {
+impl ServerJobs {
     /// Answers the SHOW statements of jobs.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl Engine {
     }
 
     fn shown(&self, principal: &Principal, db: &str, history: bool) -> Vec<Arc<Job>> {
-        let jobs = self.jobs.of_db(db).into_iter();
+        let jobs = self.routine.of_db(db).into_iter();
         jobs.filter(|job| history || !job.kept().state.is_final())
             .filter(|job| self.may_load(principal, job).is_ok())
             .collect()

@@ -11,7 +11,7 @@ use super::names::Names;
 use super::properties::{self, Limits};
 use super::runner::{Halt, Target, task};
 use crate::access::interrupt::Interrupt;
-use crate::engine::Engine;
+use crate::jobs::ServerJobs;
 use crate::load::body::reader::{Mapping, ReadError, RowReader};
 use crate::load::body::time::LoadTime;
 use crate::load::partial_update::KnownKeys;
@@ -34,7 +34,7 @@ const PARTS_MAX: usize = 256;
 
 /// The decoder of a job's messages, made as of now.
 pub(super) fn reader(
-    engine: &Arc<Engine>,
+    jobs: &Arc<ServerJobs>,
     def: &Arc<TableDef>,
     definition: &Definition,
 ) -> Result<RowReader, SqlError> {
@@ -52,14 +52,14 @@ pub(super) fn reader(
         unnamed_fields: FieldNames::Numbered,
         partitions: &partitions,
     };
-    let time = time(engine, definition)?;
+    let time = time(jobs, definition)?;
     let is_strict = properties::is_strict(&definition.properties);
-    RowReader::new(engine, def, &mapping, &format.body, is_strict, time)
+    RowReader::new(&jobs.loads, def, &mapping, &format.body, is_strict, time)
 }
 
 /// The current time for a job, in its zone.
-pub(super) fn time(engine: &Engine, definition: &Definition) -> Result<LoadTime, SqlError> {
-    LoadTime::of(engine, definition.properties.get("timezone").map(String::as_str))
+pub(super) fn time(jobs: &ServerJobs, definition: &Definition) -> Result<LoadTime, SqlError> {
+    LoadTime::of(&jobs.loads, definition.properties.get("timezone").map(String::as_str))
 }
 
 /// Whether a job may continue after a batch.
@@ -95,17 +95,22 @@ pub(super) struct Part {
 }
 
 impl Part {
-    fn begin(engine: &Arc<Engine>, kept: &Definition, table: Arc<Table>, label: &str) -> Result<Self, Halt> {
+    fn begin(
+        jobs: &Arc<ServerJobs>,
+        kept: &Definition,
+        table: Arc<Table>,
+        label: &str,
+    ) -> Result<Self, Halt> {
         let def = table.def();
         let pause = |error: SqlError| {
             let of_table = if kept.is_of_many() { format!("table {}: ", def.name) } else { String::new() };
             Halt::Pause(Reason::internal(of_table + error.detail_text()))
         };
-        let reader = reader(engine, &def, kept).map_err(pause)?;
+        let reader = reader(jobs, &def, kept).map_err(pause)?;
         let label = Label::new(label).map_err(pause)?;
         let traits = LoadTraits::plain(Source::RoutineLoad, Some(GroupCommitMode::Off), Body::Unknown);
         let schema = Arc::clone(&def.schema);
-        let mut load = Load::begin(engine, table, schema, &traits, LoadLabel::Made(label))
+        let mut load = Load::begin(&jobs.loads, table, schema, &traits, LoadLabel::Made(label))
             .map_err(|error| Halt::Retry(error.to_string()))?;
         load.is_found_in(def.partitioning.partitions());
         let rejects_new_keys = properties::rejects_new_keys(&kept.properties).map_err(pause)?;
@@ -113,9 +118,9 @@ impl Part {
         Ok(Self { load, reader, bytes: 0, rows: Vec::new() })
     }
 
-    async fn feed(&mut self, engine: &Arc<Engine>, rows: &[u8]) -> Result<(), Halt> {
+    async fn feed(&mut self, jobs: &Arc<ServerJobs>, rows: &[u8]) -> Result<(), Halt> {
         self.bytes += rows.len() as u64;
-        let fed = self.reader.feed(engine, self.load.sink(), rows, Interrupt::NEVER).await;
+        let fed = self.reader.feed(&jobs.loads, self.load.sink(), rows, Interrupt::NEVER).await;
         fed.map_err(unread)
     }
 
@@ -126,7 +131,7 @@ impl Part {
     /// Commits the rows with the position behind them.
     async fn commit(
         self,
-        engine: &Arc<Engine>,
+        jobs: &Arc<ServerJobs>,
         job: &Job,
         position: &Position,
         counts: Counts,
@@ -143,7 +148,7 @@ impl Part {
         let load_limits =
             LoadLimits { max_filter_ratio: 1.0, timeout: COMMIT_MAX, interrupt: Interrupt::NEVER };
         let tally = Tally { counts, rejects: &reader.rejects() };
-        let Finished { error_url, outcome } = load.finish(engine, tally, load_limits).await;
+        let Finished { error_url, outcome } = load.finish(&jobs.loads, tally, load_limits).await;
         if let Some(url) = error_url {
             job.now().add_error_url(url);
         }
@@ -161,7 +166,7 @@ impl Part {
 }
 
 impl Batch {
-    pub fn begin(engine: &Arc<Engine>, job: &Job, target: Target, limits: &Limits) -> Result<Self, Halt> {
+    pub fn begin(jobs: &Arc<ServerJobs>, job: &Job, target: Target, limits: &Limits) -> Result<Self, Halt> {
         let id = task_id(rand::random());
         let mut batch = Self {
             id: id.clone(),
@@ -176,7 +181,7 @@ impl Batch {
             next: Offsets::new(),
         };
         match target {
-            Target::Table(table) => batch.parts.push(Part::begin(engine, &job.kept(), table, &id)?),
+            Target::Table(table) => batch.parts.push(Part::begin(jobs, &job.kept(), table, &id)?),
             Target::Named(principal) => batch.names = Some(Names::new(principal)),
         }
         let mut now = job.now();
@@ -208,13 +213,13 @@ impl Batch {
     }
 
     /// Decodes messages into the batch.
-    pub async fn feed(&mut self, engine: &Arc<Engine>, job: &Job, chunk: &Chunk) -> Result<(), Halt> {
+    pub async fn feed(&mut self, jobs: &Arc<ServerJobs>, job: &Job, chunk: &Chunk) -> Result<(), Halt> {
         self.moved(chunk);
         self.bytes += chunk.bytes.len() as u64;
         self.messages += chunk.messages;
         let Some(names) = &mut self.names else {
             for part in &mut self.parts {
-                part.feed(engine, &chunk.bytes).await?;
+                part.feed(jobs, &chunk.bytes).await?;
             }
             return Ok(());
         };
@@ -222,17 +227,17 @@ impl Batch {
         let progress = job.now().progress.clone();
         let begin = |table: Arc<Table>| {
             let label = format!("{id}_{}", table.id());
-            Part::begin(engine, &kept, table, &label)
+            Part::begin(jobs, &kept, table, &label)
         };
         let before = self.parts.len();
-        names.sort(engine, &kept.db, &progress, chunk, &mut self.parts, begin)?;
+        names.sort(jobs, &kept.db, &progress, chunk, &mut self.parts, begin)?;
         if self.parts.len() > before {
             self.note_transactions(&mut job.now());
         }
         for part in &mut self.parts {
             let mut rows = std::mem::take(&mut part.rows);
             if !rows.is_empty() {
-                part.feed(engine, &rows).await?;
+                part.feed(jobs, &rows).await?;
                 rows.clear();
                 part.rows = rows;
             }
@@ -247,14 +252,14 @@ impl Batch {
 
     /// Commits rows and position, durable and visible on return. Of several tables some may have their rows when it fails: then the
     /// durable position says so.
-    pub async fn commit(mut self, engine: &Arc<Engine>, job: &Job, limits: &Limits) -> Result<Ended, Halt> {
-        if let Err(halt) = self.end(engine).await {
+    pub async fn commit(mut self, jobs: &Arc<ServerJobs>, job: &Job, limits: &Limits) -> Result<Ended, Halt> {
+        if let Err(halt) = self.end(jobs).await {
             self.abort(&halt.text()).await;
             return Err(halt);
         }
         let generation = job.kept().generation;
         let (stray, rejects) = self.names.take().map(Names::into_stray).unwrap_or_default();
-        if let Some(url) = Box::pin(engine.write_error_log(&rejects, None)).await {
+        if let Some(url) = Box::pin(jobs.loads.write_error_log(&rejects, None)).await {
             job.now().add_error_url(url);
         }
         let task_ms = self.begun.elapsed().as_millis() as u64;
@@ -277,7 +282,7 @@ impl Batch {
                 counted = counts.plus(stray.counts);
             }
             let position = Position::new(generation, progress.clone(), statistics);
-            if let Err(halt) = part.commit(engine, job, &position, counts).await {
+            if let Err(halt) = part.commit(jobs, job, &position, counts).await {
                 for part in parts {
                     part.load.abort(&halt.text()).await;
                 }
@@ -297,7 +302,7 @@ impl Batch {
         progress.pass(&self.next);
         let statistics = before.plus(stray.counts, stray.bytes).with_task(task_ms);
         let moved = progress.clone();
-        let changed = engine.change_job(job, |kept| kept.begin_generation(moved, Some(statistics))).await;
+        let changed = jobs.change_job(job, |kept| kept.begin_generation(moved, Some(statistics))).await;
         changed.map_err(|error| Halt::Retry(error.to_string()))?;
         let mut now = job.now();
         now.task = None;
@@ -306,9 +311,9 @@ impl Batch {
     }
 
     /// Decodes the rest.
-    async fn end(&mut self, engine: &Arc<Engine>) -> Result<(), Halt> {
+    async fn end(&mut self, jobs: &Arc<ServerJobs>) -> Result<(), Halt> {
         for part in &mut self.parts {
-            part.reader.end(engine, part.load.sink(), Interrupt::NEVER).await.map_err(unread)?;
+            part.reader.end(&jobs.loads, part.load.sink(), Interrupt::NEVER).await.map_err(unread)?;
         }
         Ok(())
     }

@@ -112,10 +112,14 @@ fn job() -> Name {
 }
 
 async fn create(test: &TestEngine, list: &List) {
-    test.engine.jobs.connect_by(Arc::new(list.clone()));
+    test.engine.jobs.routine.connect_by(Arc::new(list.clone()));
     let Ok(Statement::RoutineLoad(statement)) = tributary_sql::parse(CREATE) else { panic!("it is one") };
     let RoutineLoad::Create(statement) = *statement else { panic!("it is one") };
-    test.engine.create_job(&Principal::new("root", "%", 0), Some("d"), *statement).await.expect("a new job");
+    test.engine
+        .jobs
+        .create_job(&Principal::new("root", "%", 0), Some("d"), *statement)
+        .await
+        .expect("a new job");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -130,7 +134,7 @@ async fn whatever_fails_between_two_commits_is_read_again_and_loaded_once() {
     create(&test, &list).await;
     wait_until("all rows are there", || table.snapshot().rows() >= 500).await;
     assert_eq!(list.inside.lock().readers, 2, "the first one failed");
-    let found = test.engine.jobs.find("d", "j").expect("it was made");
+    let found = test.engine.jobs.routine.find("d", "j").expect("it was made");
     let root = Principal::new("root", "%", 0);
     // Stopped in the middle of a batch, it leaves nothing behind, and resumes after the loaded rows.
     for round in 0..3 {
@@ -139,16 +143,16 @@ async fn whatever_fails_between_two_commits_is_read_again_and_loaded_once() {
             list.say(number % 2, format!("{number},again"));
         }
         wait_until("some were read", || list.inside.lock().given >= given + 40 * round).await;
-        test.engine.pause_job(&root, None, &job()).await.expect("it runs");
+        test.engine.jobs.pause_job(&root, None, &job()).await.expect("it runs");
         assert_eq!(found.kept().state, JobState::Paused);
         let rows = table.snapshot().rows();
-        let position = found.position(&test.engine).expect("readable").expect("there were loads");
+        let position = found.position(&test.engine.jobs).expect("readable").expect("there were loads");
         let behind: i64 = position.offsets.values().map(|next| next - FIRST).sum();
         assert_eq!(behind as u64, rows, "the position is where the rows end");
-        test.engine.resume_job(&root, None, &job()).await.expect("it is paused");
+        test.engine.jobs.resume_job(&root, None, &job()).await.expect("it is paused");
     }
     wait_until("all rows are there", || table.snapshot().rows() >= 800).await;
-    test.engine.stop_job(&root, None, &job()).await.expect("it runs");
+    test.engine.jobs.stop_job(&root, None, &job()).await.expect("it runs");
     assert_eq!(table.snapshot().rows(), 800);
     assert_eq!(found.now().statistics.loaded_rows, 800);
     test.engine.shutdown().await;
@@ -166,15 +170,15 @@ async fn a_new_partition_is_read_from_its_beginning_and_bad_rows_use_up_their_bu
     wait_until("the row of the new partition is there", || table.snapshot().rows() == 2).await;
     list.say(0, "bad".to_owned());
     list.say(7, "3,c".to_owned());
-    let found = test.engine.jobs.find("d", "j").expect("it was made");
+    let found = test.engine.jobs.routine.find("d", "j").expect("it was made");
     wait_until("the job is paused", || found.kept().state == JobState::Paused).await;
     assert_eq!(table.snapshot().rows(), 3, "the good row beside the bad one is there");
     assert_eq!(found.kept().reason.as_ref().map(|reason| reason.code), Some(102));
-    test.engine.purge_jobs(i64::MAX).await;
-    assert!(test.engine.jobs.find("d", "j").is_some(), "a paused job is not forgotten");
-    test.engine.stop_job(&Principal::new("root", "%", 0), None, &job()).await.expect("it is paused");
-    test.engine.purge_jobs(i64::MAX).await;
-    assert!(test.engine.jobs.find("d", "j").is_none());
+    test.engine.jobs.purge_jobs(i64::MAX).await;
+    assert!(test.engine.jobs.routine.find("d", "j").is_some(), "a paused job is not forgotten");
+    test.engine.jobs.stop_job(&Principal::new("root", "%", 0), None, &job()).await.expect("it is paused");
+    test.engine.jobs.purge_jobs(i64::MAX).await;
+    assert!(test.engine.jobs.routine.find("d", "j").is_none());
     assert_eq!(test.engine.ingest.transactions().position(found.id), None);
     test.engine.shutdown().await;
 }
@@ -199,7 +203,7 @@ async fn a_job_that_panics_is_paused_with_the_text_and_goes_on_when_it_is_resume
     list.say(0, "1,a".to_owned());
     create(&test, &list).await;
     wait_until("the first row is there", || table.snapshot().rows() == 1).await;
-    let found = test.engine.jobs.find("d", "j").expect("it was made");
+    let found = test.engine.jobs.routine.find("d", "j").expect("it was made");
     wrong.0.store(true, Ordering::SeqCst);
     list.say(0, "2,b".to_owned());
     wait_until("the job is paused", || found.kept().state == JobState::Paused).await;
@@ -207,7 +211,7 @@ async fn a_job_that_panics_is_paused_with_the_text_and_goes_on_when_it_is_resume
     let reason = found.kept().reason.clone().expect("it has one");
     assert!(reason.text.contains("the check is wrong"), "{}", reason.text);
     assert_eq!(test.engine.ingest.watcher().panics("routine_load"), 1);
-    test.engine.resume_job(&Principal::new("root", "%", 0), None, &job()).await.expect("it is paused");
+    test.engine.jobs.resume_job(&Principal::new("root", "%", 0), None, &job()).await.expect("it is paused");
     wait_until("the second row is there", || table.snapshot().rows() == 2).await;
     test.engine.shutdown().await;
 }

@@ -3,8 +3,8 @@
 //! The fields become columns, of text unless the body has types, the query engine filters and computes, and its results are
 //! decoded like those of an INSERT … SELECT.
 
-use crate::engine::Engine;
-use crate::front::http::plan_error;
+use crate::load::Loads;
+use crate::load::body::plan_error;
 use crate::load::body::reader::{MappedColumn, Mapping, Value, wrong_width};
 use crate::load::partial_update::Updates;
 use arrow::array::RecordBatch;
@@ -22,7 +22,7 @@ use tributary_types::{SqlError, TableDef};
 
 /// Decodes a body whose columns are computed.
 pub(crate) struct Computed {
-    engine: Arc<Engine>,
+    loads: Arc<Loads>,
     /// The load's zone and time.
     view: SessionView,
     fields: Box<dyn FieldDecoder>,
@@ -58,7 +58,7 @@ struct Plan {
 
 impl Computed {
     pub fn new(
-        engine: &Arc<Engine>,
+        loads: &Arc<Loads>,
         def: &Arc<TableDef>,
         columns: &[MappedColumn],
         mapping: &Mapping<'_>,
@@ -96,7 +96,7 @@ impl Computed {
         let field_names = if names.is_empty() { mapping.unnamed_fields } else { FieldNames::Given(&names) };
         let fields = format.fields(field_names, &absent, &host)?;
         let mut computed = Self {
-            engine: Arc::clone(engine),
+            loads: Arc::clone(loads),
             view,
             fields,
             targets,
@@ -104,7 +104,7 @@ impl Computed {
             plan: None,
             target,
             options: InsertOptions { strict: rules.strict, max_filter_ratio: 1.0, clock: rules.clock },
-            builder: engine.builders.take(&def.schema),
+            builder: loads.builders.take(&def.schema),
             blocks: Vec::new(),
             filtered: 0,
             loaded: 0,
@@ -124,7 +124,7 @@ impl Computed {
     /// Computes the rows of a part of the body.
     fn part(&self, fields: Box<dyn FieldDecoder>) -> Box<dyn BodyDecoder> {
         Box::new(Self {
-            engine: Arc::clone(&self.engine),
+            loads: Arc::clone(&self.loads),
             view: self.view.clone(),
             fields,
             targets: self.targets.clone(),
@@ -149,7 +149,7 @@ impl Computed {
             .iter()
             .map(|target| self.expression(target, &source))
             .collect::<Result<Vec<_>, _>>()?;
-        let query = &self.engine.query;
+        let query = &self.loads.query;
         let projection = query.compile_projection(&self.view, &source, &expressions)?;
         let filter = self
             .source_where

@@ -9,7 +9,7 @@
 use super::reader::ReadError;
 use super::rows::{Rows, Tallies};
 use crate::access::interrupt::Interrupt;
-use crate::engine::Engine;
+use crate::load::Loads;
 use crate::load::lanes::{Lane, side_by_side};
 use crate::load::sink::LoadSink;
 use std::sync::Arc;
@@ -61,26 +61,26 @@ impl Threads {
 /// # Errors
 /// The first one of any part, or the interruption. No rows of the parts are left then.
 pub(super) async fn read_parts(
-    engine: &Arc<Engine>,
+    loads: &Arc<Loads>,
     sink: &mut LoadSink,
     parts: Vec<Rows>,
     interrupt: Interrupt<'_>,
 ) -> Result<Tallies, ReadError> {
     let run = |rows: Rows, mut lane: Lane| {
-        let engine = Arc::clone(engine);
+        let loads = Arc::clone(loads);
         async move {
-            let read = read_part(&engine, &mut lane, rows).await;
+            let read = read_part(&loads, &mut lane, rows).await;
             (lane.sink, read)
         }
     };
     let mut all = Tallies::default();
-    for part in side_by_side(engine, sink, interrupt, parts, run).await? {
+    for part in side_by_side(loads, sink, interrupt, parts, run).await? {
         all.add(part);
     }
     Ok(all)
 }
 
-async fn read_part(engine: &Engine, lane: &mut Lane, mut rows: Rows) -> Result<Tallies, ReadError> {
+async fn read_part(loads: &Loads, lane: &mut Lane, mut rows: Rows) -> Result<Tallies, ReadError> {
     loop {
         lane.check_stopped()?;
         // Not on a thread of the runtime: other requests go on while all parts decode.
@@ -96,7 +96,7 @@ async fn read_part(engine: &Engine, lane: &mut Lane, mut rows: Rows) -> Result<T
         match blocks? {
             None => return Ok(rows.tallies()),
             Some(blocks) if blocks.is_empty() => {}
-            Some(blocks) => lane.sink.push(engine, blocks).await?,
+            Some(blocks) => lane.sink.push(loads, blocks).await?,
         }
     }
 }

@@ -5,12 +5,12 @@
 //! ([`crate::load::body::computed`]).
 
 use crate::access::interrupt::{Interrupt, Interrupted};
-use crate::engine::Engine;
+use crate::generated::Completer;
+use crate::load::Loads;
 use crate::load::body::computed::{Computed, Terms};
 use crate::load::body::parts::read_parts;
 use crate::load::body::rows::{Rows, Tallies};
 use crate::load::body::time::LoadTime;
-use crate::load::generated::Completer;
 use crate::load::hidden_columns;
 use crate::load::partial_update::Updates;
 use crate::load::sink::{LoadSink, SinkError};
@@ -126,7 +126,7 @@ pub(crate) struct Mapping<'a> {
 
 /// Reads the rows of one body.
 pub(crate) struct RowReader {
-    engine: Arc<Engine>,
+    loads: Arc<Loads>,
     rows: Rows,
     target: Target,
     /// Memory of the body, except its rows.
@@ -177,7 +177,7 @@ impl From<Interrupted> for ReadError {
 
 impl RowReader {
     pub fn new(
-        engine: &Arc<Engine>,
+        loads: &Arc<Loads>,
         def: &Arc<TableDef>,
         mapping: &Mapping<'_>,
         format: &BodyFormat,
@@ -199,15 +199,15 @@ impl RowReader {
         let zone = def.schema.generated().next().map(|_| time.view.time_zone.clone());
         let filter = mapping
             .where_expr
-            .map(|condition| engine.query.compile_source_filter(&time.view, &def.schema.arrow(), condition))
+            .map(|condition| loads.query.compile_source_filter(&time.view, &def.schema.arrow(), condition))
             .transpose()?;
         let rules = LoadRules { strict, clock: time.clock };
-        let host: Arc<dyn LoadHost> = Arc::new(Host { room: engine.spool_room(), zone: time.zone });
+        let host: Arc<dyn LoadHost> = Arc::new(Host { room: loads.spool_room(), zone: time.zone });
         let direct = |target: Target| {
             target.check_no_states()?;
             let target = if mapping.deletes { target.deleting() } else { target };
             let target = target.into_partitions(mapping.partitions)?;
-            let builder = engine.builders.take(target.schema());
+            let builder = loads.builders.take(target.schema());
             Ok::<_, SqlError>((target.clone(), format.decoder(target, rules, builder, &host)?))
         };
         let (target, decoder) = match mapping.columns {
@@ -223,16 +223,17 @@ impl RowReader {
             }
             Some(columns) => {
                 let terms = Terms { rules, view: time.view, host };
-                let computed = Computed::new(engine, def, columns, mapping, format, terms)?;
+                let computed = Computed::new(loads, def, columns, mapping, format, terms)?;
                 (computed.target().clone(), Box::new(computed) as Box<dyn BodyDecoder>)
             }
         };
-        let completer = Completer::of_body(engine, &target, rules, zone.as_deref().unwrap_or_default())?;
+        let completer =
+            Completer::of_body(&loads.generated, &target, rules, zone.as_deref().unwrap_or_default())?;
         Ok(Self {
             rows: Rows::new(decoder, filter, completer, def),
             target,
-            body_memory: InFlight::new(engine.ingest.memory()),
-            engine: Arc::clone(engine),
+            body_memory: InFlight::new(loads.ingest.memory()),
+            loads: Arc::clone(loads),
             read_time: Duration::ZERO,
             parts: Tallies::default(),
         })
@@ -244,7 +245,7 @@ impl RowReader {
     /// The body can't be read, its rows can't be stored, or the time is over.
     pub async fn feed(
         &mut self,
-        engine: &Engine,
+        loads: &Loads,
         sink: &mut LoadSink,
         chunk: &[u8],
         interrupt: Interrupt<'_>,
@@ -252,7 +253,7 @@ impl RowReader {
         let before = Instant::now();
         let blocks = self.rows.push(chunk);
         self.read_time += before.elapsed();
-        self.give(engine, sink, blocks?, interrupt).await
+        self.give(loads, sink, blocks?, interrupt).await
     }
 
     /// Decodes the rest at the body's end into the sink: in parallel if it is much and can be divided.
@@ -261,7 +262,7 @@ impl RowReader {
     /// See [`RowReader::feed`].
     pub async fn end(
         &mut self,
-        engine: &Engine,
+        loads: &Loads,
         sink: &mut LoadSink,
         interrupt: Interrupt<'_>,
     ) -> Result<(), ReadError> {
@@ -270,7 +271,7 @@ impl RowReader {
             return Ok(());
         }
         let blocks = self.rows.finish()?;
-        self.give(engine, sink, blocks, interrupt).await
+        self.give(loads, sink, blocks, interrupt).await
     }
 
     /// [`RowReader::end`] in parallel; returns whether it was, or else `end` must still follow.
@@ -279,14 +280,14 @@ impl RowReader {
         sink: &mut LoadSink,
         interrupt: Interrupt<'_>,
     ) -> Result<bool, ReadError> {
-        let Some(threads) = self.engine.decode_threads.take() else { return Ok(false) };
+        let Some(threads) = self.loads.decode_threads.take() else { return Ok(false) };
         let parts = self.rows.divide(threads.count(), sink.bytes_left())?;
         if parts.is_empty() {
             return Ok(false);
         }
         self.charge_body()?;
         let before = Instant::now();
-        let read = read_parts(&self.engine, sink, parts, interrupt).await;
+        let read = read_parts(&self.loads, sink, parts, interrupt).await;
         self.read_time += before.elapsed();
         match read {
             Ok(tallies) => self.parts = tallies,
@@ -307,7 +308,7 @@ impl RowReader {
     /// Adds rows to the sink, including rows that the decoder held back.
     async fn give(
         &mut self,
-        engine: &Engine,
+        loads: &Loads,
         sink: &mut LoadSink,
         mut blocks: Vec<Block>,
         interrupt: Interrupt<'_>,
@@ -315,7 +316,7 @@ impl RowReader {
         self.charge_body()?;
         loop {
             if !blocks.is_empty() {
-                sink.push(engine, blocks).await?;
+                sink.push(loads, blocks).await?;
             }
             interrupt.check()?;
             let before = Instant::now();
@@ -351,7 +352,7 @@ impl RowReader {
 
 impl Drop for RowReader {
     fn drop(&mut self) {
-        self.engine.builders.give_back(self.rows.take_builder());
+        self.loads.builders.give_back(self.rows.take_builder());
     }
 }
 
@@ -424,11 +425,11 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn a_body_whose_parts_lack_memory_is_read_whole() {
         let test = TestEngine::open(|_| ()).await;
-        test.engine.decode_threads.add_for_test();
+        test.engine.loads.decode_threads.add_for_test();
         let table = test.table().await;
         let def = table.def();
         let mut reader = RowReader {
-            engine: Arc::clone(&test.engine),
+            loads: Arc::clone(&test.engine.loads),
             rows: Rows::new(Box::new(Narrow::new(&def.schema, 3, false)), None, None, &def),
             target: Target::new(&def, None).expect("it has columns"),
             body_memory: InFlight::new(test.engine.ingest.memory()),
@@ -436,7 +437,7 @@ mod tests {
             parts: Tallies::default(),
         };
         let mut sink = LoadSink::new(Arc::clone(&table), Arc::clone(&def.schema), 64 << 20);
-        let ended = reader.end(&test.engine, &mut sink, Interrupt::NEVER).await;
+        let ended = reader.end(&test.engine.loads, &mut sink, Interrupt::NEVER).await;
         assert!(ended.is_ok());
         let rows = sink.take_small().expect("it fits into memory");
         assert_eq!(rows.blocks.len(), 3, "of the whole, and of no part");

@@ -4,8 +4,8 @@
 //!
 //! Not here: the source of bytes, and the sink.
 
-use crate::front::http::plan_error;
-use crate::load::generated::Completer;
+use crate::generated::Completer;
+use crate::load::body::plan_error;
 use arrow::array::BooleanArray;
 use arrow::compute::filter_record_batch;
 use std::sync::Arc;

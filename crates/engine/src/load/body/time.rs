@@ -3,7 +3,7 @@
 //! Invariant: every use of time in a load (functions in `columns`, `where` and its statement, defaults, texts with a zone) has
 //! the same zone and the same moment.
 
-use crate::engine::Engine;
+use crate::load::Loads;
 use crate::variables::time_zone::{self, Zone};
 use tributary_decode::LoadClock;
 use tributary_query::SessionView;
@@ -24,9 +24,9 @@ impl LoadTime {
     ///
     /// # Errors
     /// [`ErrorCode::Unknown`] for an unknown zone.
-    pub fn of(engine: &Engine, zone: Option<&str>) -> Result<Self, SqlError> {
+    pub fn of(loads: &Loads, zone: Option<&str>) -> Result<Self, SqlError> {
         let name = match zone {
-            None => engine.time_zone(),
+            None => loads.time_zone(),
             Some(name) if time_zone::is_known(name) => name.to_owned(),
             Some(name) => {
                 return Err(SqlError::detail(
@@ -37,7 +37,7 @@ impl LoadTime {
                 ));
             }
         };
-        let unix_micros = engine.unix_ms() * 1000;
+        let unix_micros = loads.unix_ms() * 1000;
         let zone = Zone::named(&name);
         let utc_offset_seconds = zone.offset_seconds(unix_micros);
         let clock = LoadClock {

@@ -8,7 +8,7 @@ async fn with_a_file(test: &TestEngine, table: &Arc<Table>) -> LoadSink {
     let schema = Arc::clone(&table.def().schema);
     let mut sink = LoadSink::new(Arc::clone(table), Arc::clone(&schema), MIB as u64);
     while test.data_files() == 0 {
-        sink.push(&test.engine, vec![block(&schema, 8 * MIB)]).await.expect("written");
+        sink.push(&test.engine.loads, vec![block(&schema, 8 * MIB)]).await.expect("written");
     }
     sink
 }
@@ -34,12 +34,12 @@ async fn loads_that_together_hold_much_go_on_to_data_files_early() {
     let mut sinks = Vec::new();
     for _ in 0..20 {
         let mut sink = LoadSink::new(Arc::clone(&table), Arc::clone(&schema), 1 << 40);
-        sink.push(&test.engine, vec![block(&schema, 1000)]).await.expect("kept");
+        sink.push(&test.engine.loads, vec![block(&schema, 1000)]).await.expect("kept");
         sinks.push(sink);
     }
     assert_eq!(memory.in_flight(), 0, "small loads are not counted");
     for sink in sinks.iter_mut().take(3) {
-        sink.push(&test.engine, vec![block(&schema, 8 * MIB)]).await.expect("kept");
+        sink.push(&test.engine.loads, vec![block(&schema, 8 * MIB)]).await.expect("kept");
     }
     let writing = sinks.iter().filter(|sink| sink.writer.is_some()).count();
     assert!(memory.in_flight() >= 16 * MIB as u64, "{}", memory.in_flight());
@@ -54,17 +54,17 @@ async fn a_sink_whose_rows_were_taken_holds_neither_memory_nor_the_right_to_writ
     let test = TestEngine::open(|options| options.store.target_file_bytes = 1).await;
     let table = test.table().await;
     let memory = test.engine.ingest.memory();
-    let turns = test.engine.file_loads.available_permits();
+    let turns = test.engine.loads.file_turns.available_permits();
     let mut sink = with_a_file(&test, &table).await;
-    assert_eq!(test.engine.file_loads.available_permits(), turns - 1);
+    assert_eq!(test.engine.loads.file_turns.available_permits(), turns - 1);
     assert!(sink.take_small().is_none());
     let rows = sink.take_files().await.expect("written");
     assert!(!rows.files().is_empty());
-    assert_eq!(test.engine.file_loads.available_permits(), turns, "others may write");
+    assert_eq!(test.engine.loads.file_turns.available_permits(), turns, "others may write");
     assert_eq!(memory.in_flight(), 0);
     let schema = Arc::clone(&table.def().schema);
     let mut small = LoadSink::new(Arc::clone(&table), Arc::clone(&schema), MIB as u64);
-    small.push(&test.engine, vec![block(&schema, MIB / 2)]).await.expect("kept");
+    small.push(&test.engine.loads, vec![block(&schema, MIB / 2)]).await.expect("kept");
     assert!(memory.in_flight() > 0, "large enough to be counted");
     assert!(!small.take_small().expect("no file").is_empty());
     assert_eq!(memory.in_flight(), 0);
@@ -76,7 +76,7 @@ async fn lanes_share_what_one_load_may_hold_and_are_one_load_again_at_the_end() 
     let table = test.table().await;
     let schema = Arc::clone(&table.def().schema);
     let push = async |sink: &mut LoadSink, bytes: usize| {
-        sink.push(&test.engine, vec![block(&schema, bytes)]).await.expect("kept");
+        sink.push(&test.engine.loads, vec![block(&schema, bytes)]).await.expect("kept");
     };
     // Few rows stay in memory, in the lanes' order.
     let mut sink = LoadSink::new(Arc::clone(&table), Arc::clone(&schema), 4 * MIB as u64);
@@ -84,7 +84,7 @@ async fn lanes_share_what_one_load_may_hold_and_are_one_load_again_at_the_end() 
     for lane in &mut lanes {
         push(lane, MIB).await;
     }
-    sink.join(&test.engine, lanes).await.expect("kept");
+    sink.join(&test.engine.loads, lanes).await.expect("kept");
     let rows = sink.take_small().expect("it fits into memory");
     assert_eq!((rows.blocks.len(), rows.files().len()), (2, 0));
     assert_ne!(test.engine.ingest.memory().in_flight(), 0, "rows own their memory");
@@ -92,7 +92,7 @@ async fn lanes_share_what_one_load_may_hold_and_are_one_load_again_at_the_end() 
     assert_eq!(test.engine.ingest.memory().in_flight(), 0);
 
     // A lane writes files when it reaches its share; the rows of others go there at the end.
-    let turns = test.engine.file_loads.available_permits();
+    let turns = test.engine.loads.file_turns.available_permits();
     let mut sink = LoadSink::new(Arc::clone(&table), Arc::clone(&schema), 4 * MIB as u64);
     let mut lanes = sink.lanes(3);
     push(&mut lanes[0], 2 * MIB).await;
@@ -100,15 +100,15 @@ async fn lanes_share_what_one_load_may_hold_and_are_one_load_again_at_the_end() 
     push(&mut lanes[2], 2 * MIB).await;
     let writing: Vec<bool> = lanes.iter().map(|lane| lane.writer.is_some()).collect();
     assert_eq!(writing, [true, false, true]);
-    assert_eq!(test.engine.file_loads.available_permits(), turns - 1, "one load takes one turn");
-    sink.join(&test.engine, lanes).await.expect("kept");
+    assert_eq!(test.engine.loads.file_turns.available_permits(), turns - 1, "one load takes one turn");
+    sink.join(&test.engine.loads, lanes).await.expect("kept");
     assert!(sink.take_small().is_none());
     let rows = sink.take_files().await.expect("written");
     let expected =
         [2 * MIB, MIB, 2 * MIB].map(|bytes| block(&schema, bytes).row_count()).iter().sum::<usize>();
     assert_eq!((rows.rows as usize, rows.files().len()), (expected, 2));
     assert_eq!(test.data_files(), 2);
-    assert_eq!(test.engine.file_loads.available_permits(), turns);
+    assert_eq!(test.engine.loads.file_turns.available_permits(), turns);
     assert_eq!(test.engine.ingest.memory().in_flight(), 0);
     table.discard(rows.files()).await;
 
@@ -119,8 +119,8 @@ async fn lanes_share_what_one_load_may_hold_and_are_one_load_again_at_the_end() 
         push(lane, 40 * MIB).await;
         push(lane, 40 * MIB).await;
     }
-    sink.join(&test.engine, lanes).await.expect("kept");
+    sink.join(&test.engine.loads, lanes).await.expect("kept");
     sink.abort().await;
     assert_eq!(test.data_files(), 0);
-    assert_eq!(test.engine.file_loads.available_permits(), turns);
+    assert_eq!(test.engine.loads.file_turns.available_permits(), turns);
 }

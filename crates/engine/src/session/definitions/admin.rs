@@ -20,10 +20,10 @@ impl EngineSession {
         let killed = Interrupt::by_kill(&process.stop);
         match statement {
             Statement::CreateDatabase { name, if_not_exists } => {
-                engine.create_database(killed, &name, if_not_exists).await?;
+                engine.ddl.create_database(killed, &name, if_not_exists).await?;
             }
             Statement::DropDatabase { name, if_exists, force } => {
-                engine.drop_database(killed, &name, if_exists, force).await?;
+                engine.ddl.drop_database(killed, &name, if_exists, force).await?;
                 if self.database.as_deref() == Some(name.as_str()) {
                     self.database = None;
                 }
@@ -31,17 +31,17 @@ impl EngineSession {
             Statement::CreateTable(mut create) => {
                 self.limit_partitions(&mut create);
                 let name = create.table.resolve(self.database.as_deref())?;
-                engine.create_table(killed, &create, &name).await?;
+                engine.ddl.create_table(killed, &create, &name).await?;
             }
             Statement::CreateTableLike { table, if_not_exists, source, rollups } => {
                 self.create_like(&table, &source, if_not_exists, rollups.as_deref()).await?;
             }
             Statement::DropTable { table, if_exists, force } => {
                 let name = table.resolve(self.database.as_deref())?;
-                engine.drop_table_called(killed, &name, if_exists, force).await?;
+                engine.ddl.drop_table_called(killed, &name, if_exists, force).await?;
             }
             Statement::Recover(recover) => self.run_recover(recover).await?,
-            Statement::DropRecycled(id) => engine.erase_recycled(killed, id).await?,
+            Statement::DropRecycled(id) => engine.ddl.erase_recycled(killed, id).await?,
             Statement::TruncateTable { table, partitions, .. } => {
                 let table = self.named(Privilege::Load, &table)?;
                 let cut = match &partitions {
@@ -59,37 +59,37 @@ impl EngineSession {
                     None => {
                         self.interrupt().wait(engine.ingest.truncate(&table)).await??;
                         let def = table.def();
-                        let _turn = killed.wait(engine.wait_for_turn(&def)).await?;
-                        engine.drop_beside(&def).await?;
+                        let _turn = killed.wait(engine.ddl.wait_for_turn(&def)).await?;
+                        engine.ddl.drop_beside(&def).await?;
                     }
                 }
             }
             Statement::AlterTable { table, ops } => {
                 let name = table.resolve(self.database.as_deref())?;
-                engine.alter_table(killed, &name, &ops).await?;
+                engine.ddl.alter_table(killed, &name, &ops).await?;
             }
             Statement::CancelAlter { table, is_rollup } => {
                 let name = table.resolve(self.database.as_deref())?;
                 if is_rollup {
-                    return Err(engine.no_rollup_under_way(&name)?);
+                    return Err(engine.ddl.no_rollup_under_way(&name)?);
                 }
-                self.interrupt().wait(engine.cancel_alter(&name)).await??;
+                self.interrupt().wait(engine.ddl.cancel_alter(&name)).await??;
             }
             Statement::CreateUser { user, if_not_exists, password } => {
                 let hash = password.unwrap_or(PasswordHash::EMPTY);
-                engine.create_user(&user.name, &user.host, hash, if_not_exists).await?;
+                engine.ddl.create_user(&user.name, &user.host, hash, if_not_exists).await?;
             }
             Statement::AlterUser { user, password, .. } => {
                 let hash = password.unwrap_or(PasswordHash::EMPTY);
-                engine.set_password(&user.name, hash).await?;
+                engine.gate.set_password(&user.name, hash).await?;
             }
             Statement::DropUser { user, if_exists } => {
-                engine.drop_user(&user.name, &user.host, if_exists).await?;
+                engine.ddl.drop_user(&user.name, &user.host, if_exists).await?;
             }
             Statement::Kill(kill) => self.kill_other(&kill)?,
             Statement::CleanLabel { db, label } => {
                 let db = self.database_or(db.as_deref())?;
-                engine.clean_labels(&self.principal, db, label.as_deref()).await?;
+                engine.loads.clean_labels(&self.principal, db, label.as_deref()).await?;
             }
             other => {
                 return Err(SqlError::detail(
@@ -108,26 +108,26 @@ impl EngineSession {
         let db = self.database.as_deref();
         match recover {
             Recover::Database(recovered) => {
-                engine.check(&self.principal, Privilege::Create, Object::Database(&recovered.name))?;
-                engine.recover_database(killed, &recovered).await
+                engine.gate.check(&self.principal, Privilege::Create, Object::Database(&recovered.name))?;
+                engine.ddl.recover_database(killed, &recovered).await
             }
             Recover::Table(Recovered { name, id, new_name }) => {
                 let name = name.resolve(db)?;
                 self.check_create(&name)?;
                 let recovered = Recovered { name, id, new_name };
-                engine.recover_table(killed, &recovered).await
+                engine.ddl.recover_table(killed, &recovered).await
             }
             Recover::Partition { partition, table } => {
                 let name = table.resolve(db)?;
                 self.check_create(&name)?;
-                engine.recover_partition(killed, &name, &partition).await
+                engine.ddl.recover_partition(killed, &name, &partition).await
             }
         }
     }
 
     fn check_create(&self, name: &TableRef) -> Result<(), SqlError> {
         let object = Object::Table { db: &name.db, table: &name.table };
-        self.engine.check(&self.principal, Privilege::Create, object)
+        self.engine.gate.check(&self.principal, Privilege::Create, object)
     }
 
     /// A new table has as many partitions as the session allows.
@@ -144,8 +144,8 @@ impl EngineSession {
 
     fn kill_other(&self, kill: &Kill) -> Result<(), SqlError> {
         match kill {
-            Kill::Connection(id) => self.engine.kill_connection(&self.principal, *id),
-            Kill::Query(id) => self.engine.kill_statement(&self.principal, *id),
+            Kill::Connection(id) => self.engine.gate.kill_connection(&self.principal, *id),
+            Kill::Query(id) => self.engine.gate.kill_statement(&self.principal, *id),
             Kill::QueryId(id) => Err(SqlError::new(
                 ErrorCode::UnknownThread,
                 format!("Unknown query id: {id}; use KILL QUERY with an Id of SHOW PROCESSLIST"),
@@ -169,7 +169,7 @@ impl EngineSession {
                     .with_row(vec![def.name.as_str().into(), statement.into()])
             }
             Show::CreateDatabase { db } => {
-                self.engine.database(&self.principal, Privilege::Show, db)?;
+                self.engine.gate.database(&self.principal, Privilege::Show, db)?;
                 let statement = tributary_sql::show_create_database(db);
                 Grid::new(&["Database", "Create Database"])
                     .with_row(vec![db.as_str().into(), statement.into()])
@@ -191,12 +191,12 @@ impl EngineSession {
             Show::Transaction { db, by } => self.show_transaction(db.as_deref(), by)?,
             Show::Grants { .. } => self.show_grants(),
             Show::Load { db, tail } => {
-                let grid = self.engine.show_loads(&self.principal, self.database_or(db.as_deref())?)?;
+                let grid = self.engine.jobs.show_loads(&self.principal, self.database_or(db.as_deref())?)?;
                 self.queries.tailed(&self.view(), grid, tail, 1)?
             }
             Show::StreamLoad { db, tail } => {
                 let grid =
-                    self.engine.show_stream_loads(&self.principal, self.database_or(db.as_deref())?)?;
+                    self.engine.loads.show_stream_loads(&self.principal, self.database_or(db.as_deref())?)?;
                 self.queries.tailed(&self.view(), grid, tail, 0)?
             }
             Show::LoadWarnings { of, limit } => {
@@ -205,25 +205,25 @@ impl EngineSession {
             }
             Show::CreateLoad { label } => self.show_create_load(label)?,
             Show::RecycleBin { tail } => {
-                self.queries.tailed(&self.view(), self.engine.show_recycle_bin(), tail, 1)?
+                self.queries.tailed(&self.view(), self.engine.ddl.show_recycle_bin(), tail, 1)?
             }
             Show::DynamicPartitionTables { db } => {
-                self.engine.show_dynamic_tables(&self.principal, self.database_or(db.as_deref())?)?
+                self.engine.ddl.show_dynamic_tables(&self.principal, self.database_or(db.as_deref())?)?
             }
             Show::Export { db, tail } => {
                 let db = db.as_deref().or(self.database.as_deref());
-                let grid = self.engine.show_exports(&self.principal, db)?;
+                let grid = self.engine.jobs.show_exports(&self.principal, db)?;
                 self.queries.tailed(&self.view(), grid, tail, 1)?
             }
             Show::RoutineLoad { .. } | Show::RoutineLoadTask { .. } | Show::CreateRoutineLoad { .. } => {
-                self.engine.show_jobs(&self.principal, self.database.as_deref(), show)?
+                self.engine.jobs.show_jobs(&self.principal, self.database.as_deref(), show)?
             }
             _ => return Ok(None),
         }))
     }
 
     fn show_create_view(&self, name: &Name) -> Result<Grid, SqlError> {
-        let view = self.engine.view_called(&name.resolve(self.database.as_deref())?)?;
+        let view = self.engine.ddl.view_called(&name.resolve(self.database.as_deref())?)?;
         let statement = tributary_sql::show_create_view(&view);
         Ok(Grid::new(&["View", "Create View", "character_set_client", "collation_connection"]).with_row(
             vec![view.name.as_str().into(), statement.into(), "utf8mb4".into(), "utf8mb4_0900_bin".into()],
@@ -258,7 +258,7 @@ impl EngineSession {
         Grid::new(&["UserIdentity", "Comment", "Password", "Roles", "GlobalPrivs"]).with_row(vec![
             format!("'{}'@'%'", self.principal.user()).into(),
             "".into(),
-            if self.engine.has_password(self.principal.user()) { "Yes" } else { "No" }.into(),
+            if self.engine.gate.has_password(self.principal.user()) { "Yes" } else { "No" }.into(),
             "operator".into(),
             "Node_priv,Admin_priv".into(),
         ])

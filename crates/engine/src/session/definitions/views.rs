@@ -18,28 +18,28 @@ impl EngineSession {
         self.refuse_in_transaction()?;
         let engine = Arc::clone(&self.engine);
         let name = statement.view().resolve(self.database.as_deref())?;
-        let turn = Interrupt::by_kill(&self.process.stop).wait(engine.changing()).await?;
+        let turn = Interrupt::by_kill(&self.process.stop).wait(engine.ddl.changing()).await?;
         match statement {
             ViewStatement::Create(CreateView { or_replace, if_not_exists, body, .. }) => {
-                let replaced = if *or_replace { engine.view_to_replace(&name)? } else { None };
-                if replaced.is_some() || engine.is_free(&name, *if_not_exists)? {
-                    let ids = engine.view_ids(&name.db).await?;
+                let replaced = if *or_replace { engine.ddl.view_to_replace(&name)? } else { None };
+                if replaced.is_some() || engine.ddl.is_free(&name, *if_not_exists)? {
+                    let ids = engine.ddl.view_ids(&name.db).await?;
                     let view = self.view_of(body, &name, ids)?;
-                    engine.put_view(&turn, replaced, view).await?;
+                    engine.ddl.put_view(&turn, replaced, view).await?;
                 }
             }
             ViewStatement::Alter { body, .. } => {
-                let replaced = engine.view_called(&name)?;
+                let replaced = engine.ddl.view_called(&name)?;
                 let view = self.view_of(body, &name, (replaced.id, replaced.db_id))?;
                 let comment = body.comment.clone().unwrap_or_else(|| replaced.comment.clone());
-                engine.put_view(&turn, Some(replaced), ViewDef { comment, ..view }).await?;
+                engine.ddl.put_view(&turn, Some(replaced), ViewDef { comment, ..view }).await?;
             }
             ViewStatement::Comment { comment, .. } => {
-                let replaced = engine.view_called(&name)?;
+                let replaced = engine.ddl.view_called(&name)?;
                 let view = ViewDef { comment: comment.clone(), ..(*replaced).clone() };
-                engine.put_view(&turn, Some(replaced), view).await?;
+                engine.ddl.put_view(&turn, Some(replaced), view).await?;
             }
-            ViewStatement::Drop { if_exists, .. } => engine.drop_view(&turn, &name, *if_exists).await?,
+            ViewStatement::Drop { if_exists, .. } => engine.ddl.drop_view(&turn, &name, *if_exists).await?,
         }
         Ok(Answer::ok())
     }

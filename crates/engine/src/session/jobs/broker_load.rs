@@ -10,7 +10,7 @@ impl EngineSession {
         self.refuse_in_transaction()?;
         let zone = self.variables.values().time_zone.name.clone();
         let db = self.database.as_deref();
-        self.engine.begin_broker_load(&self.principal, db, &zone, load).await?;
+        self.engine.jobs.begin_broker_load(&self.principal, db, &zone, load).await?;
         Ok(Answer::ok())
     }
 
@@ -20,7 +20,7 @@ impl EngineSession {
         by: &JobsBy,
     ) -> Result<Answer, SqlError> {
         let engine = &self.engine;
-        let cancelled = engine.cancel_broker_loads(&self.principal, self.database.as_deref(), db, by);
+        let cancelled = engine.jobs.cancel_broker_loads(&self.principal, self.database.as_deref(), db, by);
         self.interrupt().wait(cancelled).await??;
         Ok(Answer::ok())
     }

@@ -11,7 +11,7 @@ impl EngineSession {
         self.refuse_in_transaction()?;
         let zone = self.variables.values().time_zone.name.clone();
         let (engine, db) = (Arc::clone(&self.engine), self.database.clone());
-        engine.begin_export(&self.principal, db.as_deref(), &zone, export).await?;
+        engine.jobs.begin_export(&self.principal, db.as_deref(), &zone, export).await?;
         Ok(Answer::ok())
     }
 
@@ -21,7 +21,7 @@ impl EngineSession {
         by: &JobsBy,
     ) -> Result<Answer, SqlError> {
         let engine = &self.engine;
-        let cancelled = engine.cancel_exports(&self.principal, self.database.as_deref(), db, by);
+        let cancelled = engine.jobs.cancel_exports(&self.principal, self.database.as_deref(), db, by);
         self.interrupt().wait(cancelled).await??;
         Ok(Answer::ok())
     }

@@ -23,15 +23,15 @@ impl EngineSession {
         let done = tokio::spawn(async move {
             let (principal, db) = (&principal, db.as_deref());
             match statement {
-                RoutineLoad::Create(create) => engine.create_job(principal, db, *create).await,
+                RoutineLoad::Create(create) => engine.jobs.create_job(principal, db, *create).await,
                 RoutineLoad::Alter { job, properties, source } => {
-                    engine.alter_job(principal, db, &job, &properties, &source).await
+                    engine.jobs.alter_job(principal, db, &job, &properties, &source).await
                 }
-                RoutineLoad::Pause(job) => engine.pause_job(principal, db, &job).await,
-                RoutineLoad::PauseAll => engine.pause_jobs(principal, db).await,
-                RoutineLoad::Resume(job) => engine.resume_job(principal, db, &job).await,
-                RoutineLoad::ResumeAll => engine.resume_jobs(principal, db).await,
-                RoutineLoad::Stop(job) => engine.stop_job(principal, db, &job).await,
+                RoutineLoad::Pause(job) => engine.jobs.pause_job(principal, db, &job).await,
+                RoutineLoad::PauseAll => engine.jobs.pause_jobs(principal, db).await,
+                RoutineLoad::Resume(job) => engine.jobs.resume_job(principal, db, &job).await,
+                RoutineLoad::ResumeAll => engine.jobs.resume_jobs(principal, db).await,
+                RoutineLoad::Stop(job) => engine.jobs.stop_job(principal, db, &job).await,
             }
         });
         match done.await {

@@ -65,7 +65,7 @@ impl EngineSession {
             return Err(refused("Only unique table could be updated."));
         }
         self.check_not_debugging("Update")?;
-        self.engine.ready_to_update(&table).await?;
+        self.engine.loads.ready_to_update(&table).await?;
         let def = table.def();
         let alias = &update.rows.alias;
         let mut values: Vec<(String, Expr)> = def
@@ -124,7 +124,7 @@ impl EngineSession {
 
     /// The turn of a statement that changes rows that it reads: each sees the changes of the previous one.
     async fn turn_to_change(&mut self, table: &Table) -> Result<OwnedMutexGuard<()>, SqlError> {
-        let turn = self.engine.row_changes.turn_of(table.id());
+        let turn = self.engine.loads.row_changes.turn_of(table.id());
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_timeout());
         Ok(interrupt.wait(turn.lock_owned()).await?)

@@ -24,7 +24,7 @@ impl EngineSession {
         self.refuse_in_transaction()?;
         let engine = Arc::clone(&self.engine);
         let name = create.create.table.resolve(self.database.as_deref())?;
-        if !engine.is_free(&name, create.create.if_not_exists)? {
+        if !engine.ddl.is_free(&name, create.create.if_not_exists)? {
             return Ok(Answer::ok());
         }
         let columns: Vec<QueryColumn> =
@@ -39,7 +39,7 @@ impl EngineSession {
         }
         let process = Arc::clone(&self.process);
         let killed = Interrupt::by_kill(&process.stop);
-        let unfinished = engine.create_unfinished(killed, &with_columns, name).await?;
+        let unfinished = engine.ddl.create_unfinished(killed, &with_columns, name).await?;
         let table = Arc::clone(unfinished.table());
         let target = Target::new(&table.def(), None)?;
         // No group: others that are in one are not to wait for these rows.
@@ -66,7 +66,7 @@ impl EngineSession {
         let name = table.resolve(self.database.as_deref())?;
         let source = self.table(Privilege::Select, source.db.as_deref(), &source.table)?.def();
         let killed = Interrupt::by_kill(&self.process.stop);
-        self.engine.create_table_like(killed, &source, &name, if_not_exists, rollups).await
+        self.engine.ddl.create_table_like(killed, &source, &name, if_not_exists, rollups).await
     }
 
     /// # Errors

@@ -71,14 +71,14 @@ impl EngineSession {
                 let label = transaction.label.clone();
                 let label =
                     if transaction.label_is_kept { LoadLabel::Chosen(label) } else { LoadLabel::Made(label) };
-                let load = Load::begin(&self.engine, Arc::clone(table), schema, &traits, label)?;
+                let load = Load::begin(&self.engine.loads, Arc::clone(table), schema, &traits, label)?;
                 // Explicit transactions share no group, so they have a transaction.
                 let txn = load.transaction().map_or(TxnId(0), |(txn, _)| txn);
                 empty.insert(TransactionLoad { load, txn, counts: Counts::default() })
             }
         };
         open.load.must_find(known_keys);
-        if let Err(error) = open.load.push(&self.engine, blocks).await {
+        if let Err(error) = open.load.push(&self.engine.loads, blocks).await {
             // Some of the rows may share data files with those of earlier statements.
             self.discard_transaction("rows could not be written").await;
             return Err(SqlError::detail(
@@ -103,7 +103,7 @@ impl EngineSession {
         let limits =
             LoadLimits { max_filter_ratio: 1.0, timeout: self.insert_timeout(), interrupt: self.interrupt() };
         let Finished { outcome, .. } =
-            load.finish(&self.engine, Tally { counts, rejects: &[] }, limits).await;
+            load.finish(&self.engine.loads, Tally { counts, rejects: &[] }, limits).await;
         let Outcome { committed, .. } = outcome?;
         let Some(LoadCommitted { label, txn, status }) = committed else {
             let info = LoadInfo { label: Some(&label), status: "VISIBLE", ..LoadInfo::default() }.text();

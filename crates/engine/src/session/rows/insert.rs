@@ -8,7 +8,7 @@ use crate::access::Privilege;
 use crate::access::interrupt::Interrupt;
 use crate::answer::{Answer, Done};
 use crate::engine::Engine;
-use crate::load::generated::Completer;
+use crate::generated::Completer;
 use crate::load::hidden_columns;
 use crate::load::info::LoadInfo;
 use crate::load::partial_update::{self, KnownKeys};
@@ -117,7 +117,7 @@ impl EngineSession {
             // Only DEFAULT is allowed there.
             return Ok(None);
         }
-        let mut builder = self.builder.take(&self.engine.builders, plan.target.schema());
+        let mut builder = self.builder.take(&self.engine.loads.builders, plan.target.schema());
         let outcome = decode_values(&sql[values_offset..], &plan.target, &options, &mut builder);
         let (table, schema) = (Arc::clone(&plan.table), Arc::clone(plan.target.schema()));
         let partitions = plan.target.table().partitioning.partitions().cloned();
@@ -176,16 +176,16 @@ impl EngineSession {
         options: &InsertOptions,
     ) -> Result<Option<Box<Completer>>, SqlError> {
         let zone = &self.variables.values().time_zone.name;
-        Completer::of_insert(&self.engine, target, options, zone)
+        Completer::of_insert(&self.engine.loads.generated, target, options, zone)
     }
 
     /// A builder for the target; [`Self::keep_builder`] takes it back.
     pub(in crate::session) fn take_builder(&mut self, target: &Target) -> BlockBuilder {
-        self.builder.take(&self.engine.builders, target.schema())
+        self.builder.take(&self.engine.loads.builders, target.schema())
     }
 
     pub(in crate::session) fn keep_builder(&mut self, builder: BlockBuilder) {
-        self.builder.keep(builder, &self.engine.builders);
+        self.builder.keep(builder, &self.engine.loads.builders);
     }
 
     pub(in crate::session) fn traits(&self, bytes: usize) -> LoadTraits {
@@ -210,7 +210,7 @@ impl EngineSession {
             return Box::pin(self.run_overwrite(insert, params)).await;
         }
         let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
-        let (table, partitions) = self.engine.table_of_partitions(table, &insert.partitions)?;
+        let (table, partitions) = self.engine.ddl.table_of_partitions(table, &insert.partitions)?;
         let target = self.insert_target(&table, insert.columns.as_deref()).await?;
         let def = Arc::clone(target.table());
         let target = target.into_partitions(&partitions)?;
@@ -318,7 +318,7 @@ impl EngineSession {
         traits: LoadTraits,
     ) -> Result<Loaded, SqlError> {
         let schema = Arc::clone(target.schema());
-        let load = Load::begin(&self.engine, Arc::clone(&table), schema, &traits, label.into());
+        let load = Load::begin(&self.engine.loads, Arc::clone(&table), schema, &traits, label.into());
         let mut load = load.map_err(begin_failed)?;
         load.is_found_in(target.table().partitioning.partitions());
         load.must_find(known_keys);
@@ -376,7 +376,7 @@ impl EngineSession {
         }
         let completer = self.completer(target, options)?;
         let computed = (target, completer.as_deref());
-        let read = insert_parts::read(&self.engine, parts, computed, options, interrupt, load).await?;
+        let read = insert_parts::read(&self.engine.loads, parts, computed, options, interrupt, load).await?;
         Ok((read.counts, read.rejects))
     }
 
@@ -437,11 +437,11 @@ impl EngineSession {
         }
         let InsertLoad { table, schema, partitions, decoded, traits, label, known_keys, reused_plan } =
             insert;
-        let load = Load::begin(&self.engine, table, schema, &traits, label.into());
+        let load = Load::begin(&self.engine.loads, table, schema, &traits, label.into());
         let mut load = load.map_err(begin_failed)?;
         load.is_found_in(partitions.as_ref());
         load.must_find(known_keys);
-        load.push(&self.engine, decoded.blocks).await?;
+        load.push(&self.engine.loads, decoded.blocks).await?;
         let loaded = self.finish_load(load, decoded.counts, &decoded.rejects, options).await?;
         Ok(self.answer_loaded(loaded, reused_plan))
     }
@@ -455,7 +455,7 @@ impl EngineSession {
         let InsertLoad { table, schema, decoded, known_keys, .. } = insert;
         let Decoded { blocks, counts, rejects } = decoded;
         self.keep_warnings(&rejects);
-        let error_url = self.engine.write_error_log(&rejects, None).await;
+        let error_url = self.engine.loads.write_error_log(&rejects, None).await;
         if options.refuses(counts) {
             self.engine.ingest.metrics().load_failed(GroupCommitMode::Off);
             return Err(refusal(options, counts, &rejects, error_url.as_deref()));
@@ -480,7 +480,7 @@ impl EngineSession {
             interrupt: self.interrupt(),
         };
         let Finished { error_url, outcome } =
-            load.finish(&self.engine, Tally { counts, rejects }, limits).await;
+            load.finish(&self.engine.loads, Tally { counts, rejects }, limits).await;
         let Outcome { committed, route } = match outcome {
             Ok(outcome) => outcome,
             Err(LoadError::Filtered) => return Err(refusal(options, counts, rejects, error_url.as_deref())),
@@ -567,7 +567,7 @@ async fn partial_target(
                     statement.";
         return Err(SqlError::detail(ErrorCode::Unknown, text));
     };
-    engine.ready_for_partial(table).await?;
+    engine.loads.ready_for_partial(table).await?;
     Target::partial(&table.def(), names)
 }
 

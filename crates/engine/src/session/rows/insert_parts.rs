@@ -3,9 +3,9 @@
 //! Not its business: planning the query, judging the load.
 
 use crate::access::interrupt::Interrupt;
-use crate::engine::Engine;
+use crate::generated::Completer;
 use crate::load::Load;
-use crate::load::generated::Completer;
+use crate::load::Loads;
 use crate::load::lanes::{Lane, Read, side_by_side};
 use crate::load::sink::LoadSink;
 use futures::StreamExt;
@@ -19,7 +19,7 @@ use tributary_types::SqlError;
 /// # Errors
 /// The first one of any part, or the interruption. The load can only be aborted then.
 pub(in crate::session) async fn read(
-    engine: &Arc<Engine>,
+    loads: &Arc<Loads>,
     parts: Vec<QueryResult>,
     (target, completer): (&Target, Option<&Completer>),
     options: &InsertOptions,
@@ -27,9 +27,9 @@ pub(in crate::session) async fn read(
     load: &mut Load,
 ) -> Result<Read, SqlError> {
     let run = |rows: QueryResult, lane: Lane| {
-        let builder = engine.builders.take(target.schema());
+        let builder = loads.builders.take(target.schema());
         let mut part = Part {
-            engine: Arc::clone(engine),
+            loads: Arc::clone(loads),
             target: target.clone(),
             completer: completer.cloned().map(Box::new),
             options: *options,
@@ -42,13 +42,13 @@ pub(in crate::session) async fn read(
             (part.end(), read)
         }
     };
-    let read = side_by_side::<_, _, Read, SqlError>(engine, load.sink(), interrupt, parts, run).await?;
+    let read = side_by_side::<_, _, Read, SqlError>(loads, load.sink(), interrupt, parts, run).await?;
     Ok(Read::sum(read))
 }
 
 /// The state of one part.
 struct Part {
-    engine: Arc<Engine>,
+    loads: Arc<Loads>,
     target: Target,
     /// Computes values that the query does not give.
     completer: Option<Box<Completer>>,
@@ -73,13 +73,13 @@ impl Part {
             if let Some(completer) = &self.completer {
                 completer.complete_all(&mut decoded)?;
             }
-            self.lane.sink.push(&self.engine, std::mem::take(&mut decoded.blocks)).await?;
+            self.lane.sink.push(&self.loads, std::mem::take(&mut decoded.blocks)).await?;
             read.add_decoded(decoded);
         }
     }
 
     fn end(self) -> LoadSink {
-        self.engine.builders.give_back(self.builder);
+        self.loads.builders.give_back(self.builder);
         self.lane.sink
     }
 }

@@ -108,7 +108,7 @@ impl EngineSession {
     /// Checks the statement and begins its load.
     fn begin_load_data(&mut self, statement: &LoadData) -> Result<PendingLoad, SqlError> {
         let table = self.table(Privilege::Load, statement.table.db.as_deref(), &statement.table.table)?;
-        let (table, partitions) = self.engine.table_of_partitions(table, &statement.partitions)?;
+        let (table, partitions) = self.engine.ddl.table_of_partitions(table, &statement.partitions)?;
         let def = table.def();
         if statement.ignores_duplicates && def.keys.is_unique() {
             return Err(refused(
@@ -128,7 +128,7 @@ impl EngineSession {
             partitions: &partitions,
         };
         let time = match properties.text("timezone") {
-            Some(zone) => LoadTime::of(&self.engine, Some(zone))?,
+            Some(zone) => LoadTime::of(&self.engine.loads, Some(zone))?,
             None => LoadTime {
                 view: self.view(),
                 clock: self.insert_options().clock,
@@ -138,8 +138,8 @@ impl EngineSession {
         let strict = properties.flag("strict_mode")?;
         let traits = LoadTraits::plain(Source::StreamLoad, Some(GroupCommitMode::Off), Body::Unknown);
         let schema = Arc::clone(&def.schema);
-        let reader = RowReader::new(&self.engine, &def, &mapping, &format.body, strict, time)?;
-        let mut load = Load::begin(&self.engine, table, schema, &traits, None.into())?;
+        let reader = RowReader::new(&self.engine.loads, &def, &mapping, &format.body, strict, time)?;
+        let mut load = Load::begin(&self.engine.loads, table, schema, &traits, None.into())?;
         load.is_found_in(def.partitioning.partitions());
         let timeout = properties.timeout()?.unwrap_or_else(|| self.insert_timeout());
         Ok(PendingLoad { load, reader, max_filter_ratio: properties.max_filter_ratio()?, timeout })
@@ -152,9 +152,9 @@ impl EngineSession {
         let engine = Arc::clone(&self.engine);
         let read = async {
             while let Some(chunk) = interrupt.wait(file.next()).await?? {
-                reader.feed(&engine, load.sink(), &chunk, interrupt).await?;
+                reader.feed(&engine.loads, load.sink(), &chunk, interrupt).await?;
             }
-            reader.end(&engine, load.sink(), interrupt).await?;
+            reader.end(&engine.loads, load.sink(), interrupt).await?;
             Ok::<_, SqlError>(())
         };
         if let Err(error) = read.await {
@@ -166,7 +166,7 @@ impl EngineSession {
         let label = load.transaction().map(|(_, label)| label.as_str().to_owned()).unwrap_or_default();
         let limits = LoadLimits { max_filter_ratio, timeout, interrupt };
         let Finished { error_url, outcome } =
-            load.finish(&engine, Tally { counts, rejects: &rejects }, limits).await;
+            load.finish(&engine.loads, Tally { counts, rejects: &rejects }, limits).await;
         match outcome {
             Ok(_) => {}
             Err(LoadError::Filtered) => {

@@ -25,19 +25,19 @@ impl EngineSession {
             WarningsOf::Url(url) => (None, None, url.clone()),
             WarningsOf::Label { db, label } => {
                 let db = self.database_or(db.as_deref())?;
-                let id = self.engine.database(&self.principal, Privilege::Show, db)?;
-                let url = self.engine.reasons_url(id, db, label).ok_or_else(|| {
+                let id = self.engine.gate.database(&self.principal, Privilege::Show, db)?;
+                let url = self.engine.jobs.reasons_url(id, db, label).ok_or_else(|| {
                     wrong(format!(
                         "there are no reasons for rejected rows of label [{label}] in database [{db}]: no row of it was rejected, \
                          it is not known, or the server has started since"
                     ))
                 })?;
-                (self.engine.broker_load_of(db, label), Some(label.as_str()), url)
+                (self.engine.jobs.broker_load_of(db, label), Some(label.as_str()), url)
             }
         };
         let file = tributary_http::file_of_error_url(&url)
             .ok_or_else(|| wrong(format!("'{url}' is no ErrorURL of a load; take the whole address")))?;
-        let log = std::sync::Arc::clone(&self.engine.error_log);
+        let log = std::sync::Arc::clone(&self.engine.loads.error_log);
         let read = tokio::task::spawn_blocking(move || {
             let Some(found) = log.open(&file)? else { return Ok(None) };
             let mut text = String::new();
@@ -64,8 +64,8 @@ impl EngineSession {
 
     pub(in crate::session) fn show_create_load(&self, label: &Name) -> Result<Grid, SqlError> {
         let db = self.database_or(label.db.as_deref())?;
-        self.engine.database(&self.principal, Privilege::Show, db)?;
-        let job = self.engine.broker_load_of(db, &label.table);
+        self.engine.gate.database(&self.principal, Privilege::Show, db)?;
+        let job = self.engine.jobs.broker_load_of(db, &label.table);
         let job = job.ok_or_else(|| {
             wrong(format!("there is no job of LOAD LABEL [{}] in database [{db}]", label.table))
         })?;
@@ -78,7 +78,7 @@ impl EngineSession {
         db: Option<&str>,
         by: &TransactionBy,
     ) -> Result<Grid, SqlError> {
-        let db = self.engine.database(&self.principal, Privilege::Show, self.database_or(db)?)?;
+        let db = self.engine.gate.database(&self.principal, Privilege::Show, self.database_or(db)?)?;
         let transactions = self.engine.ingest.transactions();
         let found = match by {
             TransactionBy::Id(id) => {

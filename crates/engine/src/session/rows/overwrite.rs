@@ -43,14 +43,14 @@ impl EngineSession {
             target = target.without_new_partitions();
         }
         let overwrites = overwritten(&def, &insert)?;
-        let _claim = self.engine.overwrites.claim(&def, &overwrites)?;
+        let _claim = self.engine.loads.overwrites.claim(&def, &overwrites)?;
         let label = insert.label.as_deref().map(Label::new).transpose()?;
         // From a query: so it is a transaction of its own, whatever the session requests.
         let traits = LoadTraits { has_label: label.is_some(), from_query: true, ..self.traits(0) };
         let options = self.insert_options();
         let schema = Arc::clone(target.schema());
-        let begin = |engine: &Arc<crate::engine::Engine>| {
-            let load = Load::begin(engine, Arc::clone(&table), Arc::clone(&schema), &traits, label.into());
+        let begin = |loads: &Arc<crate::load::Loads>| {
+            let load = Load::begin(loads, Arc::clone(&table), Arc::clone(&schema), &traits, label.into());
             let mut load = load.map_err(begin_failed)?;
             load.is_found_in(def.partitioning.partitions());
             load.overwrite(overwrites);
@@ -60,13 +60,13 @@ impl EngineSession {
             InsertSource::Values(rows) => {
                 let queries = row_queries(value_rows(&def, insert.columns.as_deref(), rows.into_inner())?);
                 let decoded = self.decode_rows(queries, params, &target, &options).await?;
-                let mut load = begin(&self.engine)?;
-                load.push(&self.engine, decoded.blocks).await?;
+                let mut load = begin(&self.engine.loads)?;
+                load.push(&self.engine.loads, decoded.blocks).await?;
                 (load, decoded.counts, decoded.rejects)
             }
             InsertSource::Query(query) => {
                 check_computes(&target)?;
-                let mut load = begin(&self.engine)?;
+                let mut load = begin(&self.engine.loads)?;
                 match self.read_parts(&query, params, &target, &options, &mut load).await {
                     Ok((counts, rejects)) => (load, counts, rejects),
                     Err(error) => {

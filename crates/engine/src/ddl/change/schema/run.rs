@@ -3,8 +3,8 @@
 use super::Job;
 use super::record::{Record, State};
 use crate::access::interrupt::Interrupt;
+use crate::ddl::Ddl;
 use crate::ddl::change::records::ChangingJobs;
-use crate::engine::Engine;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tributary_ingest::{Halt, Switched};
 use tributary_table::{Table, TableError};
 use tributary_types::{ErrorCode, SourceId, SqlError, TableDef};
 
-impl Engine {
+impl Ddl {
     /// Runs a job to its end, or until the server stops.
     pub(super) async fn run_schema_change(self: Arc<Self>, job: Arc<Job>) {
         let halt = &job.progress.halt;

@@ -1,11 +1,11 @@
 //! Jobs for SHOW ALTER TABLE COLUMN.
 
 use super::record::State;
-use crate::engine::Engine;
+use crate::ddl::Ddl;
 use std::sync::atomic::Ordering;
 use tributary_query::SchemaChangeRow;
 
-impl Engine {
+impl Ddl {
     /// The jobs of a database, oldest first.
     pub(crate) fn schema_change_rows(&self, db: &str) -> Vec<SchemaChangeRow> {
         let row = |job: &super::Job| {

@@ -1,10 +1,10 @@
 //! Jobs that a stop of the server interrupted.
 
-use crate::engine::Engine;
+use crate::ddl::Ddl;
 use std::sync::Arc;
 use tributary_types::SqlError;
 
-impl Engine {
+impl Ddl {
     /// Resumes the jobs of the last run: unfinished ones restart.
     ///
     /// # Errors

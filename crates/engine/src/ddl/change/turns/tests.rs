@@ -209,8 +209,8 @@ async fn a_drop_that_waits_for_its_store_delays_no_change_of_another_table() {
         ])
         .await;
     let engine = Arc::clone(&server.test.engine);
-    engine.expire_recycled(i64::MAX).await.unwrap();
-    engine.schedule_partitions(engine.unix_ms()).await;
+    engine.ddl.expire_recycled(i64::MAX).await.unwrap();
+    engine.ddl.schedule_partitions(engine.unix_ms()).await;
     assert!(!dropping.is_finished(), "the store has not answered");
     server.store.answer();
     ended(dropping).await.unwrap();
@@ -241,7 +241,7 @@ async fn changes_of_one_table_are_made_one_after_another() {
     let server = Stalling::start().await;
     server.run(&["INSERT INTO t VALUES (1, 'a')"]).await;
     let dropping = server.stalled("t", "DROP TABLE t").await;
-    let table = server.test.engine.table_called("d", "t").unwrap();
+    let table = server.test.engine.gate.table_called("d", "t").unwrap();
     let columns = table.def().schema.columns.len();
     let waiting: Vec<_> = ["ALTER TABLE t ADD COLUMN n INT", "ALTER TABLE t RENAME u", "DROP TABLE t FORCE"]
         .map(|sql| (sql, server.beside(&[sql])))
@@ -255,7 +255,7 @@ async fn changes_of_one_table_are_made_one_after_another() {
     // Elsewhere, a change runs from its begin to its end meanwhile.
     server.run(&["CREATE TABLE o (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1"]).await;
     assert!(waiting.iter().all(|(_, change)| !change.is_finished()), "they wait for the first one");
-    assert!(server.test.engine.turns.try_take(table.id()).is_none());
+    assert!(server.test.engine.ddl.turns.try_take(table.id()).is_none());
     assert_eq!(table.def().schema.columns.len(), columns);
     server.store.answer();
     ended(dropping).await.unwrap();
@@ -266,7 +266,7 @@ async fn changes_of_one_table_are_made_one_after_another() {
             "{sql}: {error}"
         );
     }
-    assert!(server.test.engine.turns.try_take(table.id()).is_some());
+    assert!(server.test.engine.ddl.turns.try_take(table.id()).is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -281,11 +281,11 @@ async fn statements_that_add_columns_at_the_same_moment_add_all_of_them() {
     for change in changes {
         ended(change).await.unwrap();
     }
-    let def = server.test.engine.table_called("d", "days").unwrap().def();
+    let def = server.test.engine.gate.table_called("d", "days").unwrap().def();
     let has = |name: &str| def.schema.columns.iter().any(|column| column.name == name);
     assert!((0..8).all(|n| has(&format!("c{n}"))), "{:?}", def.schema.columns);
     assert_eq!(def.partitioning.partitions().unwrap().list.len(), 8);
-    assert!(server.test.engine.turns.0.lock().is_empty(), "nobody has or wants a turn");
+    assert!(server.test.engine.ddl.turns.0.lock().is_empty(), "nobody has or wants a turn");
 }
 
 #[tokio::test]

@@ -137,14 +137,14 @@ async fn create(engine: &Arc<Engine>, number: usize, case: &Case) -> Result<(), 
     );
     let Statement::RoutineLoad(statement) = tributary_sql::parse(&sql)? else { panic!("{sql}") };
     let RoutineLoad::Create(statement) = *statement else { panic!("{sql}") };
-    engine.create_job(&root(), Some("d"), *statement).await
+    engine.jobs.create_job(&root(), Some("d"), *statement).await
 }
 
 async fn rows(engine: &Engine, number: usize) -> Vec<String> {
     let query = tributary_sql::parse_query(&format!("SELECT id, text FROM d.t{number} ORDER BY id"))
         .expect("a query");
     let result =
-        engine.queries(&root()).query(&SessionView::new("root", 0), &query, &[]).await.expect("it runs");
+        engine.queries.of(&root()).query(&SessionView::new("root", 0), &query, &[]).await.expect("it runs");
     let batches: Vec<_> = result.stream.try_collect().await.expect("it runs");
     let value = |column: &arrow::array::ArrayRef, row| match column.is_null(row) {
         true => "NULL".to_owned(),
@@ -168,7 +168,7 @@ async fn every_property_of_a_job_works_or_is_refused_by_name() {
     for (number, (_, _, _, _, messages, _)) in CASES.iter().enumerate() {
         messages.iter().for_each(|message| lists[&number.to_string()].say(0, (*message).to_owned()));
     }
-    test.engine.jobs.connect_by(Arc::new(Topics(lists)));
+    test.engine.jobs.routine.connect_by(Arc::new(Topics(lists)));
     for (number, case) in CASES.iter().enumerate() {
         {
             let sql = format!(
@@ -176,7 +176,7 @@ async fn every_property_of_a_job_works_or_is_refused_by_name() {
             );
             let Ok(Statement::CreateTable(create)) = tributary_sql::parse(&sql) else { panic!("{sql}") };
             let name = TableRef { db: "d".to_owned(), table: format!("t{number}") };
-            test.engine.create_table(Interrupt::NEVER, &create, &name).await.expect("a new table");
+            test.engine.ddl.create_table(Interrupt::NEVER, &create, &name).await.expect("a new table");
         }
         match (create(&test.engine, number, case).await, &case.5) {
             (Ok(()), Rows(..)) => {}
@@ -186,7 +186,7 @@ async fn every_property_of_a_job_works_or_is_refused_by_name() {
     }
     for (number, (name, value, _, _, _, comes)) in CASES.iter().enumerate() {
         let Rows(expected, errors) = comes else { continue };
-        let job = test.engine.jobs.find("d", &format!("j{number}")).expect("it was made");
+        let job = test.engine.jobs.routine.find("d", &format!("j{number}")).expect("it was made");
         let all = expected.len() as u64 + errors;
         wait_until(&format!("{name} = {value} has its rows"), || job.now().statistics.total_rows >= all)
             .await;

@@ -21,18 +21,18 @@ fn named(name: &str) -> Name {
 }
 
 async fn table(engine: &Arc<Engine>, name: &str, columns: &str) {
-    engine.create_database(Interrupt::NEVER, "d", true).await.expect("it is there then");
+    engine.ddl.create_database(Interrupt::NEVER, "d", true).await.expect("it is there then");
     let sql = format!("CREATE TABLE {name} ({columns}) DISTRIBUTED BY HASH(id) BUCKETS 1");
     let Ok(Statement::CreateTable(create)) = tributary_sql::parse(&sql) else { panic!("{sql}") };
     let name = TableRef { db: "d".to_owned(), table: name.to_owned() };
-    engine.create_table(Interrupt::NEVER, &create, &name).await.expect("a new table");
+    engine.ddl.create_table(Interrupt::NEVER, &create, &name).await.expect("a new table");
 }
 
 const PLAIN: &str = "id INT NOT NULL, text STRING";
 
 async fn drop_table(engine: &Arc<Engine>, name: &str) {
     let name = TableRef { db: "d".to_owned(), table: name.to_owned() };
-    engine.drop_table_called(Interrupt::NEVER, &name, true, true).await.expect("it was there");
+    engine.ddl.drop_table_called(Interrupt::NEVER, &name, true, true).await.expect("it was there");
 }
 
 fn rows(engine: &Engine, name: &str) -> u64 {
@@ -46,15 +46,15 @@ async fn create(
     clauses: &str,
     properties: &str,
 ) -> Result<Arc<Job>, SqlError> {
-    engine.jobs.connect_by(Arc::new(list.clone()));
+    engine.jobs.routine.connect_by(Arc::new(list.clone()));
     let sql = format!(
         "CREATE ROUTINE LOAD d.j {clauses} PROPERTIES (\"max_batch_interval\" = \"1\"{properties}) FROM KAFKA \
          (\"kafka_broker_list\" = \"h:1\", \"kafka_topic\" = \"t\", \"property.kafka_default_offsets\" = \"OFFSET_BEGINNING\")"
     );
     let Statement::RoutineLoad(statement) = tributary_sql::parse(&sql)? else { panic!("{sql}") };
     let RoutineLoad::Create(statement) = *statement else { panic!("{sql}") };
-    engine.create_job(&root(), None, *statement).await?;
-    Ok(engine.jobs.find("d", "j").expect("it was made"))
+    engine.jobs.create_job(&root(), None, *statement).await?;
+    Ok(engine.jobs.routine.find("d", "j").expect("it was made"))
 }
 
 const CSV: &str = "COLUMNS TERMINATED BY ','";
@@ -84,12 +84,12 @@ async fn each_message_goes_to_its_table_once_whatever_fails_between_two_commits(
         let given = list.inside.lock().given;
         say(300 + round * 60, 360 + round * 60);
         wait_until("some were read", || list.inside.lock().given >= given + 15 * round as u64).await;
-        engine.pause_job(&root(), None, &named("j")).await.expect("it runs");
-        engine.resume_job(&root(), None, &named("j")).await.expect("it is paused");
+        engine.jobs.pause_job(&root(), None, &named("j")).await.expect("it runs");
+        engine.jobs.resume_job(&root(), None, &named("j")).await.expect("it is paused");
     }
     wait_until("all rows are there", || all().iter().sum::<u64>() >= 540).await;
     assert_eq!(all(), [180; 3]);
-    engine.stop_job(&root(), None, &named("j")).await.expect("it runs");
+    engine.jobs.stop_job(&root(), None, &named("j")).await.expect("it runs");
     let statistics = job.now().statistics;
     assert_eq!((statistics.loaded_rows, statistics.total_rows, statistics.error_rows), (540, 540, 0));
     assert!(statistics.committed_tasks > 0);
@@ -114,13 +114,13 @@ async fn a_table_that_goes_away_between_two_commits_of_a_batch_doubles_nothing_i
     assert_eq!((rows(engine, "a"), job.now().aborted_tasks), (5, 1));
     assert!(!job.now().progress.is_uneven());
     // No table has had a row of the last batch, and still nothing is read again.
-    engine.pause_job(&root(), None, &named("j")).await.expect("it runs");
-    let progress = job.progress(engine);
+    engine.jobs.pause_job(&root(), None, &named("j")).await.expect("it runs");
+    let progress = job.progress(&engine.jobs);
     assert_eq!(progress.offsets().values().copied().collect::<Vec<_>>(), [110]);
-    job.remember(engine);
+    job.remember(&engine.jobs);
     assert_eq!(job.now().statistics.error_rows, 5);
     table(engine, "b", PLAIN).await;
-    engine.resume_job(&root(), None, &named("j")).await.expect("it is paused");
+    engine.jobs.resume_job(&root(), None, &named("j")).await.expect("it is paused");
     for number in 10..14 {
         list.say(0, format!("{}|{number},row", ["a", "b"][number as usize % 2]));
     }
@@ -151,7 +151,7 @@ async fn messages_for_no_table_use_up_the_budget_and_are_left_behind() {
     assert_eq!(job.kept().reason.as_ref().map(|reason| reason.code), Some(102));
     assert_eq!((rows(engine, "a"), job.now().statistics.error_rows), (2, 4));
     assert_eq!(job.now().error_urls.len(), 2, "of a's rows and of those of no table");
-    engine.resume_job(&root(), None, &named("j")).await.expect("it is paused");
+    engine.jobs.resume_job(&root(), None, &named("j")).await.expect("it is paused");
     list.say(0, "a|{\"id\": 7}".to_owned());
     wait_until("the good one behind them is there", || rows(engine, "a") >= 3).await;
     assert_eq!((rows(engine, "a"), job.kept().state.is_active()), (3, true));
@@ -159,10 +159,10 @@ async fn messages_for_no_table_use_up_the_budget_and_are_left_behind() {
     for _ in 0..2 {
         list.say(0, "nothing|{}".to_owned());
         wait_until("the job is paused", || job.kept().state == JobState::Paused).await;
-        engine.resume_job(&root(), None, &named("j")).await.expect("it is paused");
+        engine.jobs.resume_job(&root(), None, &named("j")).await.expect("it is paused");
     }
     assert_eq!(job.now().statistics.error_rows, 6);
-    let progress: Vec<i64> = job.progress(engine).offsets().values().copied().collect();
+    let progress: Vec<i64> = job.progress(&engine.jobs).offsets().values().copied().collect();
     assert_eq!(progress, [109]);
     let generation = job.kept().generation;
     assert_eq!(generation, 3, "a generation for each batch without rows");
@@ -231,7 +231,7 @@ async fn a_job_of_many_tables_is_shown_as_one_and_what_it_cannot_do_is_refused_b
     wait_until("all are there", || job.now().statistics.total_rows >= 4).await;
     assert_eq!((rows(engine, "a"), rows(engine, "u"), job.now().statistics.unselected_rows), (2, 1, 1));
     let show = Show::RoutineLoad { history: false, job: Some(named("j")), db: None };
-    let grid = engine.show_jobs(&root(), None, &show).expect("it is shown");
+    let grid = engine.jobs.show_jobs(&root(), None, &show).expect("it is shown");
     let batch = grid.batch().expect("texts");
     let column = |name: &str| {
         let column = batch.column_by_name(name).expect("one of Doris's");
@@ -239,7 +239,7 @@ async fn a_job_of_many_tables_is_shown_as_one_and_what_it_cannot_do_is_refused_b
     };
     assert_eq!((column("TableName"), column("IsMultiTable")), (String::new(), "true".to_owned()));
     assert_eq!(column("Progress"), "{\"0\":\"102\"}");
-    let statement = engine.show_jobs(&root(), None, &Show::CreateRoutineLoad { job: named("j") });
+    let statement = engine.jobs.show_jobs(&root(), None, &Show::CreateRoutineLoad { job: named("j") });
     let statement = format!("{:?}", statement.expect("it is shown"));
     assert!(statement.contains("CREATE ROUTINE LOAD j\\nWITH APPEND"), "{statement}");
 
@@ -251,19 +251,19 @@ async fn a_job_of_many_tables_is_shown_as_one_and_what_it_cannot_do_is_refused_b
     assert!(reason.starts_with("table other: "), "{reason}");
     drop_table(engine, "other").await;
     let properties = vec![("max_error_number".to_owned(), "1".to_owned())];
-    engine.alter_job(&root(), None, &named("j"), &properties, &[]).await.expect("it is paused");
-    engine.resume_job(&root(), None, &named("j")).await.expect("it is paused");
+    engine.jobs.alter_job(&root(), None, &named("j"), &properties, &[]).await.expect("it is paused");
+    engine.jobs.resume_job(&root(), None, &named("j")).await.expect("it is paused");
     wait_until("it goes on", || job.now().statistics.error_rows == 1).await;
     assert!(job.kept().state.is_active());
     // Setting the position loads the rows again, in all tables.
-    engine.pause_job(&root(), None, &named("j")).await.expect("it runs");
+    engine.jobs.pause_job(&root(), None, &named("j")).await.expect("it runs");
     let source = [("kafka_partitions", "0"), ("kafka_offsets", "100")];
     let source = source.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    engine.alter_job(&root(), None, &named("j"), &[], &source).await.expect("it is paused");
+    engine.jobs.alter_job(&root(), None, &named("j"), &[], &source).await.expect("it is paused");
     assert_eq!(job.now().statistics.error_rows, 1, "what was done stays done");
     let budget = vec![("max_error_number".to_owned(), "5".to_owned())];
-    engine.alter_job(&root(), None, &named("j"), &budget, &[]).await.expect("it is paused");
-    engine.resume_job(&root(), None, &named("j")).await.expect("it is paused");
+    engine.jobs.alter_job(&root(), None, &named("j"), &budget, &[]).await.expect("it is paused");
+    engine.jobs.resume_job(&root(), None, &named("j")).await.expect("it is paused");
     wait_until("they came again", || rows(engine, "a") >= 4 && rows(engine, "u") >= 2).await;
     assert_eq!((rows(engine, "a"), rows(engine, "u")), (4, 2));
     test.engine.shutdown().await;

@@ -20,14 +20,14 @@ const MIB: u64 = 1 << 20;
 /// An engine that has threads for the parts of one load.
 async fn engine(file_bytes: u64) -> TestEngine {
     let test = TestEngine::open(|options| options.store.target_file_bytes = file_bytes).await;
-    let threads = &test.engine.decode_threads.0;
+    let threads = &test.engine.loads.decode_threads.0;
     threads.forget_permits(usize::MAX);
     threads.add_permits(THREADS_MAX as usize);
     test
 }
 
 fn idle_threads(test: &TestEngine) -> usize {
-    test.engine.decode_threads.0.available_permits()
+    test.engine.loads.decode_threads.0.available_permits()
 }
 
 /// A file of the table's columns in one row group.
@@ -66,13 +66,13 @@ async fn read(
         unnamed_fields: FieldNames::Numbered,
         partitions: &PartitionNames::Any,
     };
-    let time = LoadTime::of(&test.engine, Some("UTC")).expect("a zone");
+    let time = LoadTime::of(&test.engine.loads, Some("UTC")).expect("a zone");
     let format = BodyFormat::Columnar(ColumnarFormat::Parquet);
-    let mut reader =
-        RowReader::new(&test.engine, &def, &mapping, &format, true, time).expect("its columns are known");
+    let mut reader = RowReader::new(&test.engine.loads, &def, &mapping, &format, true, time)
+        .expect("its columns are known");
     let mut sink = LoadSink::new(Arc::clone(table), Arc::clone(&def.schema), MIB);
-    reader.feed(&test.engine, &mut sink, body, Interrupt::NEVER).await.ok().expect("it is gathered");
-    let ended = reader.end(&test.engine, &mut sink, interrupt).await;
+    reader.feed(&test.engine.loads, &mut sink, body, Interrupt::NEVER).await.ok().expect("it is gathered");
+    let ended = reader.end(&test.engine.loads, &mut sink, interrupt).await;
     (reader, sink, ended)
 }
 
@@ -161,7 +161,8 @@ async fn a_load_that_is_dropped_leaves_no_part_behind() {
 async fn a_load_that_finds_no_two_threads_is_decoded_by_one() {
     let test = engine(64 * MIB).await;
     let table = test.table().await;
-    let others = test.engine.decode_threads.0.acquire_many(THREADS_MAX - 1).await.expect("never closed");
+    let others =
+        test.engine.loads.decode_threads.0.acquire_many(THREADS_MAX - 1).await.expect("never closed");
     let (reader, mut sink, ended) = read(&test, &table, &file().await, Interrupt::NEVER).await;
     assert!(ended.is_ok());
     assert_eq!(reader.counts().loaded, (ROWS - REJECTED) as u64);

@@ -82,7 +82,7 @@ async fn show_warnings_lists_the_rows_that_the_last_insert_filtered() {
 async fn kill_query_ends_a_statement_that_waits_for_its_turn_to_change_the_catalog() {
     let test = TestEngine::open(|_| ()).await;
     let (address, _guard) = serve(&test).await;
-    let table = test.engine.table_called("d", "t").expect("it was created");
+    let table = test.engine.gate.table_called("d", "t").expect("it was created");
     for (statement, waits_for_its_table) in [
         ("CREATE DATABASE late", false),
         ("CREATE VIEW late AS SELECT id FROM t", false),
@@ -96,8 +96,8 @@ async fn kill_query_ends_a_statement_that_waits_for_its_turn_to_change_the_catal
     ] {
         let (mut changing, mut turn) = (None, None);
         match waits_for_its_table {
-            true => turn = Some(test.engine.wait_for_turn(&table.def()).await),
-            false => changing = Some(test.engine.changing().await),
+            true => turn = Some(test.engine.ddl.wait_for_turn(&table.def()).await),
+            false => changing = Some(test.engine.ddl.changing().await),
         }
         let connect = move || Client::connect(address, Some("d"), Some(PATIENCE)).expect("it listens");
         let check = move || {

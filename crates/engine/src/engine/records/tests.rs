@@ -1,5 +1,7 @@
 use super::*;
 use crate::background::Record;
+use serde::de::DeserializeOwned;
+use tributary_types::SourceId;
 
 fn record(definition: &str) -> JobRecord {
     JobRecord { id: SourceId(7), definition: definition.trim().to_owned() }
@@ -53,6 +55,9 @@ fn a_record_that_this_program_does_not_know_is_refused_by_its_name() {
         let empty = reason(&format!("{{\"kind\":\"{kind}\",\"format\":1,\"body\":{{}}}}"));
         assert!(empty.kind == kind && empty.to_string().contains("job 7"), "{empty}");
     }
+    let of_load = include_str!("../../jobs/routine_load/golden/definition-1.json");
+    let newer = reason(&of_load.replace("\"format\":1", "\"format\":4"));
+    assert!(newer.kind == "routine_load" && newer.reason.contains("format 4"), "{newer}");
     let unknown = reason("{\"kind\":\"from_the_future\",\"format\":1,\"body\":{}}");
     assert!(unknown.to_string().contains("'from_the_future'"), "{unknown}");
     assert_eq!(reason("no record").kind, "?");

@@ -3,24 +3,27 @@
 //! They are inserted right after rows are decoded, for every kind of load: before conditions on final values, before partitions
 //! are created, before the log. Tables are checked once per load for such columns.
 //!
-//! Not its business: which columns may be generated (`sql`), and what becomes of values that don't fit (`decode`).
+//! Not here: which columns may be generated (`sql`), and what becomes of values that don't fit (`decode`).
 
-use crate::engine::Engine;
 use arrow::datatypes::{DataType as ArrowType, Field};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use tributary_decode::{Block, Decoded, InsertOptions, LoadRules, Strictness, Target, Wording, complete};
-use tributary_query::{Projection, SessionView, type_text};
+use tributary_query::{Projection, QueryEngine, SessionView, type_text};
+use tributary_types::host::unix_ms;
 use tributary_types::{DataType, ErrorCode, SchemaVersion, SqlError, TableDef, TableId, TableSchema};
 
 /// How many time zones' expressions are cached per table.
 const ZONES_MAX: usize = 8;
 
 /// The compiled expressions of tables.
-#[derive(Default)]
-pub(crate) struct GeneratedColumns(Mutex<HashMap<TableId, Vec<Known>>>);
+pub(crate) struct GeneratedColumns {
+    /// Queries of nobody, who sees no table.
+    query: Arc<QueryEngine>,
+    known: Mutex<HashMap<TableId, Vec<Known>>>,
+}
 
 /// Expressions of a table in one zone.
 struct Known {
@@ -33,20 +36,24 @@ struct Known {
 type Expressions = HashMap<usize, Projection>;
 
 impl GeneratedColumns {
+    pub fn new(query: Arc<QueryEngine>) -> Self {
+        Self { query, known: Mutex::default() }
+    }
+
     /// Removes a dropped table.
     pub fn forget(&self, table: TableId) {
-        self.0.lock().remove(&table);
+        self.known.lock().remove(&table);
     }
 
     fn find(&self, def: &TableDef, zone: &str) -> Option<Arc<Expressions>> {
-        let known = self.0.lock();
+        let known = self.known.lock();
         let mut of_table = known.get(&def.id)?.iter();
         let found = of_table.find(|known| known.version == def.schema.version && known.zone == zone)?;
         Some(Arc::clone(&found.expressions))
     }
 
     fn keep(&self, def: &TableDef, zone: &str, expressions: &Arc<Expressions>) {
-        let mut all = self.0.lock();
+        let mut all = self.known.lock();
         let of_table = all.entry(def.id).or_default();
         of_table.retain(|known| known.version == def.schema.version && known.zone != zone);
         if of_table.len() >= ZONES_MAX {
@@ -58,23 +65,21 @@ impl GeneratedColumns {
             expressions: Arc::clone(expressions),
         });
     }
-}
 
-impl Engine {
     /// The expressions of a table's generated columns, in the zone of a load.
     fn expressions(&self, def: &TableDef, zone: &str) -> Result<Arc<Expressions>, SqlError> {
-        if let Some(known) = self.generated.find(def, zone) {
+        if let Some(known) = self.find(def, zone) {
             return Ok(known);
         }
         let expressions = Arc::new(self.compile_generated(&def.schema, zone)?);
-        self.generated.keep(def, zone, &expressions);
+        self.keep(def, zone, &expressions);
         Ok(expressions)
     }
 
     fn compile_generated(&self, schema: &TableSchema, zone: &str) -> Result<Expressions, SqlError> {
         let view = SessionView {
             time_zone: zone.to_owned(),
-            ..SessionView::new("root@%", self.unix_ms().saturating_mul(1000))
+            ..SessionView::new("root@%", unix_ms().saturating_mul(1000))
         };
         let compiled = schema.generated().map(|(place, column, generated)| {
             let expr = tributary_sql::parse_expression(&generated.expr)?;
@@ -88,14 +93,14 @@ impl Engine {
     ///
     /// # Errors
     /// Unknown functions, wrong types, functions that no such column can have.
-    pub(crate) fn check_generated(&self, def: &TableDef) -> Result<(), SqlError> {
+    pub(crate) fn check(&self, def: &TableDef, zone: &str) -> Result<(), SqlError> {
         if def.schema.generated().next().is_none() {
             return Ok(());
         }
         for (place, column, _) in def.schema.generated() {
             // One by one: the error is of this column.
             let alone = without_others(&def.schema, place);
-            let expressions = self.compile_generated(&alone, &self.time_zone()).map_err(|error| {
+            let expressions = self.compile_generated(&alone, zone).map_err(|error| {
                 let text = error.detail_text();
                 match text.starts_with("Expression of generated column") {
                     true => error,
@@ -182,7 +187,7 @@ impl Completer {
     /// The expressions can't be compiled any more.
     #[inline]
     pub fn of_insert(
-        engine: &Engine,
+        generated: &GeneratedColumns,
         target: &Target,
         options: &InsertOptions,
         zone: &str,
@@ -191,7 +196,7 @@ impl Completer {
             None => Ok(None),
             Some(computed) => {
                 let rules = LoadRules { strict: options.strict, clock: options.clock };
-                Self::new(engine, computed, rules, Wording::Insert, zone)
+                Self::new(generated, computed, rules, Wording::Insert, zone)
             }
         }
     }
@@ -201,20 +206,20 @@ impl Completer {
     /// # Errors
     /// As [`Completer::of_insert`].
     pub fn of_body(
-        engine: &Engine,
+        generated: &GeneratedColumns,
         target: &Target,
         rules: LoadRules,
         zone: &str,
     ) -> Result<Option<Box<Self>>, SqlError> {
         match target.computed() {
             None => Ok(None),
-            Some(computed) => Self::new(engine, computed, rules, Wording::File, zone),
+            Some(computed) => Self::new(generated, computed, rules, Wording::File, zone),
         }
     }
 
     #[cold]
     fn new(
-        engine: &Engine,
+        generated: &GeneratedColumns,
         target: &Arc<Target>,
         rules: LoadRules,
         wording: Wording,
@@ -222,7 +227,7 @@ impl Completer {
     ) -> Result<Option<Box<Self>>, SqlError> {
         let clock = rules.clock;
         Ok(Some(Box::new(Self {
-            expressions: engine.expressions(target.table(), zone)?,
+            expressions: generated.expressions(target.table(), zone)?,
             target: Arc::clone(target),
             rules: Strictness { strict: rules.strict, wording, utc_offset_seconds: clock.utc_offset_seconds },
             now_micros: clock.now_micros,

@@ -1,0 +1,184 @@
+//! The one way to tables, databases and connections: a name is looked up for a principal, and only after [`Access`] has said yes.
+//!
+//! Not its business: what is done with what was found.
+
+use super::{Access, Object, Privilege};
+use crate::access::names::Names;
+use crate::access::processes::{Process, Processes};
+use std::sync::Arc;
+use tributary_catalog::{Catalog, CatalogError};
+use tributary_table::Table;
+use tributary_types::system::is_information_schema;
+use tributary_types::{DbId, ErrorCode, PasswordHash, Principal, SqlError, TableId};
+
+/// Looks up what principals may have.
+pub(crate) struct Gate {
+    policy: Arc<dyn Access>,
+    catalog: Arc<Catalog>,
+    names: Arc<Names>,
+    processes: Arc<Processes>,
+}
+
+impl Gate {
+    pub fn new(
+        policy: Arc<dyn Access>,
+        catalog: Arc<Catalog>,
+        names: Arc<Names>,
+        processes: Arc<Processes>,
+    ) -> Self {
+        Self { policy, catalog, names, processes }
+    }
+
+    /// Asks whether `principal` may.
+    ///
+    /// # Errors
+    /// It may not.
+    pub(crate) fn check(
+        &self,
+        principal: &Principal,
+        privilege: Privilege,
+        object: Object<'_>,
+    ) -> Result<(), SqlError> {
+        self.policy.check(principal, privilege, object)
+    }
+
+    /// Checks that a session may select the database.
+    ///
+    /// # Errors
+    /// No privilege, or an unknown database.
+    pub(crate) fn check_use(&self, principal: &Principal, name: &str) -> Result<(), SqlError> {
+        self.check(principal, Privilege::Connect, Object::Database(name))?;
+        if !self.names.has_database(name) {
+            return Err(SqlError::new(ErrorCode::UnknownDatabase, format!("Unknown database '{name}'")));
+        }
+        Ok(())
+    }
+
+    /// The database of that name.
+    ///
+    /// # Errors
+    /// No privilege, or an unknown database.
+    pub(crate) fn database(
+        &self,
+        principal: &Principal,
+        privilege: Privilege,
+        name: &str,
+    ) -> Result<DbId, SqlError> {
+        self.check(principal, privilege, Object::Database(name))?;
+        self.names.database_id(name)
+    }
+
+    /// The table that a statement names: `name` in `db`, or in the session's database.
+    ///
+    /// # Errors
+    /// No database selected, no privilege, unknown database or table.
+    pub(crate) fn table(
+        &self,
+        principal: &Principal,
+        privilege: Privilege,
+        session_db: Option<&str>,
+        db: Option<&str>,
+        name: &str,
+    ) -> Result<Arc<Table>, SqlError> {
+        let db = db.or(session_db);
+        let db = db.ok_or_else(|| SqlError::new(ErrorCode::NoDbSelected, "No database selected"))?;
+        if is_information_schema(db) {
+            return Err(SqlError::new(
+                ErrorCode::DbAccessDenied,
+                "Access denied: tables of information_schema can be read only",
+            ));
+        }
+        self.check(principal, privilege, Object::Table { db, table: name })?;
+        self.table_called(db, name)
+    }
+
+    /// The table of that name, without asking who wants it.
+    ///
+    /// # Errors
+    /// Unknown database or table, or it is a view.
+    pub(crate) fn table_called(&self, db: &str, name: &str) -> Result<Arc<Table>, SqlError> {
+        self.names.table(db, name).map_err(|error| match self.catalog.view(db, name) {
+            Some(view) => SqlError::wrong_object(&view.table_ref(), "BASE TABLE", ""),
+            None => error,
+        })
+    }
+
+    /// The table with that id, whatever its name. Callers must have been checked.
+    pub(crate) fn table_by_id(&self, id: TableId) -> Option<Arc<Table>> {
+        self.names.all_tables().into_iter().find(|table| table.id() == id)
+    }
+
+    pub(crate) fn kill_connection(&self, principal: &Principal, id: u32) -> Result<(), SqlError> {
+        self.check(principal, Privilege::Admin, Object::Connection(id))?;
+        self.process(id).map(|process| process.kill())
+    }
+
+    pub(crate) fn kill_statement(&self, principal: &Principal, id: u32) -> Result<(), SqlError> {
+        self.check(principal, Privilege::Admin, Object::Connection(id))?;
+        self.process(id).map(|process| process.stop.set())
+    }
+
+    fn process(&self, id: u32) -> Result<Arc<Process>, SqlError> {
+        self.processes
+            .find(id)
+            .ok_or_else(|| SqlError::new(ErrorCode::UnknownThread, format!("Unknown thread id: {id}")))
+    }
+
+    /// Sets the password of every user of that name.
+    pub(crate) async fn set_password(&self, name: &str, hash: PasswordHash) -> Result<(), SqlError> {
+        let hosts: Vec<String> = self
+            .catalog
+            .users()
+            .iter()
+            .filter(|user| user.name == name)
+            .map(|user| user.host.clone())
+            .collect();
+        if hosts.is_empty() {
+            return Err(CatalogError::UnknownUser { name: name.to_owned(), host: "%".to_owned() }.into());
+        }
+        for host in hosts {
+            self.catalog.set_password(name, &host, hash).await?;
+        }
+        Ok(())
+    }
+
+    /// A user whose password was checked.
+    pub(crate) fn principal(&self, user: &str, host: &str) -> Principal {
+        Principal::new(user, host, self.names.generation())
+    }
+
+    pub(crate) fn has_password(&self, name: &str) -> bool {
+        self.catalog.users().iter().any(|user| user.name == name && !user.password_hash.is_empty())
+    }
+
+    /// Authenticates the user with a password in the clear (HTTP Basic).
+    ///
+    /// # Errors
+    /// [`ErrorCode::AccessDenied`].
+    pub(crate) fn authenticate(&self, name: &str, password: &str, host: &str) -> Result<Principal, SqlError> {
+        // `user@cluster` is an older way to name a user.
+        let name = name.split('@').next().unwrap_or(name);
+        let matches = self
+            .catalog
+            .find_user(name, host)
+            .is_some_and(|user| user.password_hash == PasswordHash::of(password));
+        if matches {
+            return Ok(self.principal(name, host));
+        }
+        let using = if password.is_empty() { "NO" } else { "YES" };
+        Err(SqlError::new(
+            ErrorCode::AccessDenied,
+            format!("Access denied for user '{name}'@'{host}' (using password: {using})"),
+        ))
+    }
+
+    /// The users that have no password.
+    #[must_use]
+    pub(crate) fn users_without_password(&self) -> Vec<String> {
+        let users = self.catalog.users();
+        let open = users.iter().filter(|user| user.password_hash.is_empty());
+        let mut names: Vec<String> = open.map(|user| user.name.clone()).collect();
+        names.sort();
+        names
+    }
+}

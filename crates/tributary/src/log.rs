@@ -223,6 +223,7 @@ mod tests {
         (0..4).for_each(|_| log.write_all(&large).expect("it never fails"));
         assert_eq!(dropped(), without_place + 3, "no more than {BYTES_MAX} bytes wait");
         sink.change(|state| state.is_open = true);
+        log.flush();
         log.write_all(b"a\nb\x1b[31m \"c\"\t\xc3\xa4\n").expect("it never fails");
         Log::flush(&log);
         assert!(sink.text().ends_with("a\\nb\\x1b[31m \"c\"\tä\n"), "one line");

@@ -160,7 +160,7 @@ fn what_a_partial_update_may_not_do_is_refused_in_the_words_of_doris() {
         "a table that merges on read has whole rows"
     );
     assert_eq!(db.client.rows("SELECT * FROM n"), ["1|k|1|5"]);
-    assert_eq!(db.client.rows(ALL), ["1|a|10|x", "8|h|8|h"]);
+    assert_eq!(db.client.rows(ALL), ["1|a|11|y", "8|h|8|h"]);
 
     for (columns, headers, body, message) in [
         ("score", &[][..], "1\n", "Partial update should include all key columns, missing: id"),
@@ -200,7 +200,7 @@ fn what_a_partial_update_may_not_do_is_refused_in_the_words_of_doris() {
             reply.text
         );
     }
-    assert_eq!(db.client.rows(ALL), ["1|a|10|x", "8|h|8|h"]);
+    assert_eq!(db.client.rows(ALL), ["1|a|11|y", "8|h|8|h"]);
 }
 
 #[test]

@@ -4,6 +4,8 @@ use crate::support::server::command;
 use crate::support::{Client, Curl, Server, wait_until};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A server that logs everything to a pipe of the test.
 struct Piped {
@@ -25,20 +27,34 @@ impl Piped {
             .expect("the program starts");
         let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
         let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
-        // What the start logs is more than the pipe holds.
-        let mut line = String::new();
-        std::thread::scope(|scope| {
-            let ready = scope.spawn(|| stdout.read_line(&mut line).expect("the ready line"));
-            let mut logged = String::new();
-            while !ready.is_finished() && stderr.read_line(&mut logged).is_ok_and(|bytes| bytes > 0) {}
+        // The start logs more than the pipe holds.
+        let is_ready = Arc::new(AtomicBool::new(false));
+        let reader = std::thread::spawn({
+            let is_ready = Arc::clone(&is_ready);
+            move || {
+                let mut logged = String::new();
+                while !is_ready.load(Ordering::SeqCst)
+                    && stderr.read_line(&mut logged).is_ok_and(|bytes| bytes > 0)
+                {}
+                stderr.into_inner()
+            }
         });
+        let mut line = String::new();
+        stdout.read_line(&mut line).expect("the ready line");
         let port = |name: &str| {
             let fact = line.split(' ').find_map(|fact| fact.strip_prefix(name)?.strip_prefix('='));
             let address = fact.unwrap_or_else(|| panic!("no {name} in {line}"));
             address.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port")
         };
         let (mysql, webserver) = (port("mysql"), port("webserver"));
-        Self { child, mysql, webserver, stderr: Some(stderr.into_inner()), _directory: directory }
+        is_ready.store(true, Ordering::SeqCst);
+        // The reader waits for a line, perhaps.
+        wait_until("the reader has stopped", || {
+            drop(std::net::TcpStream::connect(("127.0.0.1", mysql)));
+            reader.is_finished()
+        });
+        let stderr = Some(reader.join().expect("it read"));
+        Self { child, mysql, webserver, stderr, _directory: directory }
     }
 
     /// Statements, requests and connections of which each is logged.

@@ -1,7 +1,7 @@
 //! How a change of a table is stopped, and whether it is in doubt.
 
-use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
+use tokio::sync::watch;
 
 const GOES_ON: u8 = 0;
 const IS_ASKED: u8 = 1;
@@ -11,7 +11,7 @@ const IS_AT_ONCE: u8 = 2;
 #[derive(Debug, Default)]
 pub struct Halt {
     state: AtomicU8,
-    doubt: Mutex<Option<String>>,
+    doubt: watch::Sender<Option<String>>,
 }
 
 impl Halt {
@@ -38,12 +38,18 @@ impl Halt {
 
     /// Notes that the change is in doubt: loads of the table wait, and the failed step is retried.
     pub fn doubts(&self, reason: impl ToString) {
-        *self.doubt.lock() = Some(reason.to_string());
+        self.doubt.send_replace(Some(reason.to_string()));
     }
 
     /// The last failure of a change that is, or was, in doubt.
     #[must_use]
     pub fn doubt(&self) -> Option<String> {
-        self.doubt.lock().clone()
+        self.doubt.borrow().clone()
+    }
+
+    /// Waits until the change is in doubt.
+    pub async fn in_doubt(&self) {
+        // The sender lives as long as this.
+        drop(self.doubt.subscribe().wait_for(Option::is_some).await);
     }
 }

@@ -52,7 +52,7 @@ async fn an_async_load_of_data_files_is_answered_when_its_group_has_committed() 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_overwrite_whose_client_leaves_while_a_group_is_open_leaves_no_data_file() {
     let mut machine = Machine::new(properties(600_000));
-    let url = url::Url::parse("memory:///root/").unwrap();
+    let url = url::Url::parse("memory:///store/").unwrap();
     let options = StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() };
     machine.store = TableStore::with_object_store(machine.objects.clone(), url, options).unwrap();
     let running = machine.start().await;
@@ -78,7 +78,7 @@ async fn an_overwrite_whose_client_leaves_while_a_group_is_open_leaves_no_data_f
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sweep_leaves_files_of_prepared_loads_and_of_loads_whose_outcome_is_not_known() {
     let mut machine = Machine::new(properties(0));
-    let url = url::Url::parse("memory:///root/").unwrap();
+    let url = url::Url::parse("memory:///store/").unwrap();
     let options = StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() };
     machine.store = TableStore::with_object_store(machine.objects.clone(), url, options).unwrap();
     let running = machine.start().await;

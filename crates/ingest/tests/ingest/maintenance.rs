@@ -65,7 +65,7 @@ impl ObjectStore for Panicking {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_in_a_compaction_ends_neither_compactions_nor_flushes() {
     let objects = Arc::new(Panicking::default());
-    let url = url::Url::parse("memory:///root/").unwrap();
+    let url = url::Url::parse("memory:///store/").unwrap();
     let options = StoreOptions { flush_age_ms: 0, compact_min_files: 2, ..StoreOptions::default() };
     let store = TableStore::with_object_store(objects.clone(), url, options).unwrap();
     let machine = Machine { store, ..Machine::new(properties(0)) };
@@ -94,7 +94,7 @@ const WAL_BYTES: u64 = 8 << 20;
 
 /// A machine with a small log, whose tables are neither old nor large enough for a flush for an hour.
 fn pressed_machine() -> Machine {
-    let url = url::Url::parse("memory:///root/").unwrap();
+    let url = url::Url::parse("memory:///store/").unwrap();
     let options = StoreOptions { flush_age_ms: 3_600_000, ..StoreOptions::default() };
     let objects = Arc::new(InMemory::new());
     let store = TableStore::with_object_store(objects.clone(), url, options).unwrap();

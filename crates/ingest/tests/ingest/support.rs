@@ -114,7 +114,7 @@ pub struct Running {
 
 impl Machine {
     pub fn new(properties: TableProperties) -> Self {
-        let url = url::Url::parse("memory:///root/").unwrap();
+        let url = url::Url::parse("memory:///store/").unwrap();
         let objects = Arc::new(InMemory::new());
         let store = TableStore::with_object_store(objects.clone(), url, StoreOptions::default()).unwrap();
         let disk = MemDisk::new();

@@ -25,8 +25,6 @@ use tributary_types::{ErrorCode, SqlError, TableDef, TableId};
 
 /// How long a statement waits for a switch in doubt: its own, or another one of its table.
 const DOUBT_MAX: Duration = Duration::from_secs(10);
-/// How often a switch is looked at.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// The turns of all tables.
 #[derive(Clone, Debug, Default)]
@@ -156,9 +154,7 @@ impl Drop for RunningSwitch {
 
 /// Waits until a change has been in doubt for [`DOUBT_MAX`].
 async fn doubt_lasts(halt: &Halt) {
-    while halt.doubt().is_none() {
-        tokio::time::sleep(LOOK).await;
-    }
+    halt.in_doubt().await;
     tokio::time::sleep(DOUBT_MAX).await;
 }
 

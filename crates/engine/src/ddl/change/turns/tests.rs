@@ -118,7 +118,7 @@ impl Stalling {
             answers: Semaphore::new(0),
         });
         let objects = Arc::clone(&store);
-        let url = url::Url::parse("memory:///root/").unwrap();
+        let url = url::Url::parse("memory:///store/").unwrap();
         let make = |_: &_, options| TableStore::with_object_store(objects, url, options);
         let never_late = |options: &mut crate::node::options::EngineOptions| {
             options.store.call_timeout = PATIENCE * 2;
@@ -296,11 +296,7 @@ async fn a_switch_in_doubt_keeps_its_turn_and_refuses_statements() {
     let running = turn.begin_switch(Arc::clone(&halt));
     drop(turn);
     halt.doubts("storage sleeps");
-    let steps = async {
-        while !halt.is_at_once() {
-            tokio::time::sleep(LOOK).await;
-        }
-    };
+    let steps = wait_until("the switch is to end", || halt.is_at_once());
     let others = async {
         let refused = turns.take(TableId(1)).await.unwrap_err().refusal("t");
         assert!(

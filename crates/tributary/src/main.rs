@@ -1,5 +1,8 @@
 //! The program: command line, configuration, start and stop of a server.
 
+// The start of an engine is one deep future, whose layout this crate computes in a release build.
+#![recursion_limit = "256"]
+
 mod config;
 mod listen;
 mod log;

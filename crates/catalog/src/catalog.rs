@@ -7,7 +7,7 @@ use crate::sqlite::SqliteStore;
 use crate::state::State;
 use crate::store::{Applied, Garbage, Operation, Store};
 use crate::transactions::TxnRecord;
-use crate::users::{FIRST_USERS, User};
+use crate::users::{FIRST_USERS, User, first_role};
 use std::sync::Arc;
 use tributary_types::{
     ColumnChange, DbId, Label, PasswordHash, SchemaVersion, TableDef, TableId, TableRef, TableSchema, TxnId,
@@ -55,6 +55,12 @@ impl Catalog {
     /// Closes the store after the changes that are being made. No change may follow.
     pub async fn close(&self) {
         self.shared.close().await;
+    }
+
+    /// Grows with every change that this node sees: what was derived from the catalog at one revision is good while it stays.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.shared.state.load().revision.0
     }
 
     pub(crate) fn shared(&self) -> Arc<Shared> {
@@ -197,49 +203,6 @@ impl Catalog {
         self.shared.store.delete_garbage(locations).await
     }
 
-    // ---- users ----
-
-    /// All users, in no order.
-    #[must_use]
-    pub fn users(&self) -> Vec<Arc<User>> {
-        self.shared.state.load().users.clone()
-    }
-
-    /// Finds the user of that name for a connection from `host` (an address without port): among those whose host matches, the
-    /// one with the most exact host.
-    #[must_use]
-    pub fn find_user(&self, name: &str, host: &str) -> Option<Arc<User>> {
-        let state = self.shared.state.load();
-        let matching = state.users.iter().filter(|user| user.name == name && user.matches_host(host));
-        matching.max_by_key(|user| user.exactness()).cloned()
-    }
-
-    /// Creates a user.
-    ///
-    /// # Errors
-    /// [`CatalogError::UserExists`], or [`CatalogError::Store`].
-    pub async fn create_user(&self, name: &str, host: &str, password_hash: PasswordHash) -> Result<()> {
-        let user = User { name: name.to_owned(), host: host.to_owned(), password_hash };
-        uncancelled(Arc::clone(&self.shared).create_user(user)).await
-    }
-
-    /// Sets a user's password; `host` is the user's own, not a connection's.
-    ///
-    /// # Errors
-    /// [`CatalogError::UnknownUser`], or [`CatalogError::Store`].
-    pub async fn set_password(&self, name: &str, host: &str, password_hash: PasswordHash) -> Result<()> {
-        uncancelled(Arc::clone(&self.shared).set_password(name.to_owned(), host.to_owned(), password_hash))
-            .await
-    }
-
-    /// Drops a user; its open sessions stay.
-    ///
-    /// # Errors
-    /// [`CatalogError::UnknownUser`], [`CatalogError::ProtectedUser`], or [`CatalogError::Store`].
-    pub async fn drop_user(&self, name: &str, host: &str) -> Result<()> {
-        uncancelled(Arc::clone(&self.shared).drop_user(name.to_owned(), host.to_owned())).await
-    }
-
     // ---- finished transactions ----
 
     /// Keeps transactions of a node, in one write. A record replaces an earlier one of its transaction.
@@ -312,7 +275,8 @@ impl Catalog {
 /// Creates the users that exist from the first start on, unless another node of the same catalog already did.
 async fn with_first_users(store: &dyn Store, mut state: State) -> Result<State> {
     for name in FIRST_USERS {
-        let user = User { name: name.into(), host: "%".into(), password_hash: PasswordHash::EMPTY };
+        let mut user = User::new(name, "%", PasswordHash::EMPTY);
+        user.account.roles.insert(first_role(name).to_owned());
         while state.user(&user.name, &user.host).is_none() {
             let operation = Operation::CreateUser(user.clone());
             match store.apply(state.revision, &operation).await? {

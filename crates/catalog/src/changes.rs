@@ -6,13 +6,12 @@
 use crate::error::CatalogError;
 use crate::state::{Database, State};
 use crate::store::{Applied, Operation, Store};
-use crate::users::{PROTECTED_USER, User};
 use arc_swap::ArcSwap;
 use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 use tributary_types::system::is_reserved_database;
-use tributary_types::{DbId, PasswordHash, TableDef, TableRef, host};
+use tributary_types::{DbId, TableDef, TableRef, host};
 
 type Result<T> = std::result::Result<T, CatalogError>;
 
@@ -159,40 +158,6 @@ impl Shared {
         })
         .await
     }
-
-    pub(crate) async fn create_user(self: Arc<Self>, user: User) -> Result<()> {
-        self.change(|state| {
-            if state.user(&user.name, &user.host).is_some() {
-                return Err(CatalogError::UserExists { name: user.name.clone(), host: user.host.clone() });
-            }
-            Ok((Operation::CreateUser(user.clone()), ()))
-        })
-        .await
-    }
-
-    pub(crate) async fn set_password(
-        self: Arc<Self>,
-        name: String,
-        host: String,
-        hash: PasswordHash,
-    ) -> Result<()> {
-        self.change(|state| {
-            refuse_unknown_user(state, &name, &host)?;
-            Ok((Operation::SetPassword { name: name.clone(), host: host.clone(), hash }, ()))
-        })
-        .await
-    }
-
-    pub(crate) async fn drop_user(self: Arc<Self>, name: String, host: String) -> Result<()> {
-        self.change(|state| {
-            refuse_unknown_user(state, &name, &host)?;
-            if name == PROTECTED_USER {
-                return Err(CatalogError::ProtectedUser(name.clone()));
-            }
-            Ok((Operation::DropUser { name: name.clone(), host: host.clone() }, ()))
-        })
-        .await
-    }
 }
 
 pub(crate) fn refuse_reserved(database: &str) -> Result<()> {
@@ -236,13 +201,6 @@ pub(crate) fn replaced(state: &State, expected: &TableDef, new: &Arc<TableDef>) 
         Some(kept) => kept.made_at_ms,
         None => Some(host::unix_ms()),
     })
-}
-
-fn refuse_unknown_user(state: &State, name: &str, host: &str) -> Result<()> {
-    match state.user(name, host) {
-        Some(_) => Ok(()),
-        None => Err(CatalogError::UnknownUser { name: name.to_owned(), host: host.to_owned() }),
-    }
 }
 
 pub(crate) fn unknown_table(name: &TableRef) -> CatalogError {

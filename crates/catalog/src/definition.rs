@@ -1,4 +1,4 @@
-//! Tables, schemas and views as text: their stored form.
+//! Tables, schemas, views, accounts and roles as text: their stored form.
 //!
 //! Each is a JSON object with the number of its format. Two rules keep everything that was ever written readable. An added field
 //! has a default and leaves the format unchanged. Anything else (a field that changes its name or meaning, a new case that an
@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::users::{Account, Role};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, Error};
 use serde_json::{Map, Value};
@@ -34,6 +35,26 @@ pub(crate) fn of_schema(schema: &TableSchema) -> serde_json::Result<String> {
 /// The text of a view.
 pub(crate) fn of_view(def: &ViewDef) -> serde_json::Result<String> {
     written(def)
+}
+
+/// The text of a user's account.
+pub(crate) fn of_account(account: &Account) -> serde_json::Result<String> {
+    written(account)
+}
+
+/// The text of a role.
+pub(crate) fn of_role(role: &Role) -> serde_json::Result<String> {
+    written(role)
+}
+
+/// Reads a user's account.
+pub(crate) fn account(text: &str) -> serde_json::Result<Account> {
+    read(text)
+}
+
+/// Reads a role.
+pub(crate) fn role(text: &str) -> serde_json::Result<Role> {
+    read(text)
 }
 
 /// Reads a view.

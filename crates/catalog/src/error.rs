@@ -1,5 +1,7 @@
 //! The errors of the catalog, and their codes for clients.
 
+use crate::users::Grantee;
+use tributary_types::privilege::{GrantScope, Rights};
 use tributary_types::{ErrorCode, SqlError};
 
 /// An error of the catalog.
@@ -29,6 +31,18 @@ pub enum CatalogError {
     UnknownUser { name: String, host: String },
     #[error("Can not drop user '{0}': it is needed to administer the server")]
     ProtectedUser(String),
+    #[error("Role '{0}' already exists")]
+    RoleExists(String),
+    #[error("Role '{0}' does not exist")]
+    UnknownRole(String),
+    #[error("Role '{0}' belongs to the server and cannot be changed; make a role of your own")]
+    BuiltInRole(String),
+    #[error("Can not revoke role '{role}' from user '{user}': it is needed to administer the server")]
+    ProtectedRole { role: String, user: String },
+    #[error("There is no such grant defined for {grantee} on {scope}")]
+    NoSuchGrant { grantee: Grantee, scope: GrantScope },
+    #[error("{rights} can not be granted on {scope}; there it can be {grantable}")]
+    NotGrantable { rights: Rights, scope: GrantScope, grantable: Rights },
     #[error(
         "the catalog {path} has format {found}, but this program knows formats up to {known}: \
          use the newer program that wrote it"
@@ -74,6 +88,12 @@ impl CatalogError {
             | Self::UserExists { .. }
             | Self::UnknownUser { .. }
             | Self::ProtectedUser(_)
+            | Self::RoleExists(_)
+            | Self::UnknownRole(_)
+            | Self::BuiltInRole(_)
+            | Self::ProtectedRole { .. }
+            | Self::NoSuchGrant { .. }
+            | Self::NotGrantable { .. }
             | Self::NewerFormat { .. }
             | Self::Damaged { .. }
             | Self::Missing { .. }

@@ -8,8 +8,9 @@
 //!
 //! All SQL is in one module behind a trait, so that another database can take SQLite's place.
 //!
-//! Privileges are not built yet: every user may do everything.
+//! Users and roles have their grants here; whether somebody may do something is decided where it is done.
 
+mod accounts;
 mod catalog;
 mod changes;
 mod definition;
@@ -39,4 +40,4 @@ pub use node::{NodeEntry, OldNode};
 pub use recycled::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
 pub use store::Garbage;
 pub use transactions::TxnRecord;
-pub use users::{User, is_operator};
+pub use users::{ADMIN_ROLE, Account, Grantee, OPERATOR_ROLE, Role, User, built_in_role};

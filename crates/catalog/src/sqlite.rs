@@ -91,7 +91,7 @@ fn failed_to(action: &'static str) -> impl Fn(sqlx::Error) -> CatalogError {
     move |error| CatalogError::Store { action, source: error.into() }
 }
 
-fn corrupt(what: impl Into<String>) -> impl Fn(serde_json::Error) -> CatalogError {
+fn corrupt<E: std::fmt::Display>(what: impl Into<String>) -> impl Fn(E) -> CatalogError {
     let what = what.into();
     move |error| CatalogError::Corrupt { what: what.clone(), reason: error.to_string() }
 }

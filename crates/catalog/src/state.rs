@@ -2,7 +2,7 @@
 
 use crate::recycled::RecycleBin;
 use crate::store::{KeptSchema, Loaded, Operation, Revision};
-use crate::users::User;
+use crate::users::{Role, User};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tributary_types::{ColumnChange, DbId, PartitionId, SchemaVersion, SourceId, TableDef, TableId, ViewDef};
@@ -26,6 +26,7 @@ pub(crate) struct State {
     pub schemas: HashMap<(TableId, SchemaVersion), KeptSchema>,
     /// In order of name and host.
     pub users: Vec<Arc<User>>,
+    pub roles: BTreeMap<String, Arc<Role>>,
     pub recycled: RecycleBin,
 }
 
@@ -35,6 +36,7 @@ impl State {
             revision: loaded.revision,
             next_db_id: loaded.next_db_id,
             users: loaded.users.into_iter().map(Arc::new).collect(),
+            roles: loaded.roles.into_iter().map(|role| (role.name.clone(), Arc::new(role))).collect(),
             recycled: loaded.recycled,
             last_changes: loaded.last_changes.into_iter().collect(),
             ..Self::default()
@@ -120,12 +122,21 @@ impl State {
                 self.users.push(Arc::new(user));
                 self.users.sort_by(|a, b| (&a.name, &a.host).cmp(&(&b.name, &b.host)));
             }
-            Operation::SetPassword { name, host, hash } => {
-                if let Some(index) = self.user(&name, &host) {
-                    Arc::make_mut(&mut self.users[index]).password_hash = hash;
-                }
-            }
+            Operation::ChangeUser(user) => self.replace_user(user),
             Operation::DropUser { name, host } => self.users.retain(|user| !user.is(&name, &host)),
+            Operation::PutRole(role) => {
+                self.roles.insert(role.name.clone(), Arc::new(role));
+            }
+            Operation::DropRole { name, users } => {
+                self.roles.remove(&name);
+                users.into_iter().for_each(|user| self.replace_user(user));
+            }
+        }
+    }
+
+    fn replace_user(&mut self, user: User) {
+        if let Some(index) = self.user(&user.name, &user.host) {
+            self.users[index] = Arc::new(user);
         }
     }
 

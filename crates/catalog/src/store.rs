@@ -12,13 +12,11 @@ use crate::error::CatalogError;
 use crate::jobs::{JobRecord, PositionRecord};
 use crate::recycled::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
 use crate::transactions::TxnRecord;
-use crate::users::User;
+use crate::users::{Role, User};
 use async_trait::async_trait;
 use std::fmt::Debug;
 use std::sync::Arc;
-use tributary_types::{
-    DbId, Label, PartitionId, PasswordHash, SourceId, TableDef, TableId, TableSchema, TxnId, ViewDef,
-};
+use tributary_types::{DbId, Label, PartitionId, SourceId, TableDef, TableId, TableSchema, TxnId, ViewDef};
 
 pub(crate) type Stored<T> = Result<T, CatalogError>;
 
@@ -62,6 +60,7 @@ pub(crate) struct Loaded {
     pub schemas: Vec<(TableId, KeptSchema)>,
     pub views: Vec<ViewDef>,
     pub users: Vec<User>,
+    pub roles: Vec<Role>,
     pub recycled: RecycleBin,
 }
 
@@ -134,14 +133,19 @@ pub(crate) enum Operation {
     PutView(Arc<ViewDef>),
     DropView(Arc<ViewDef>),
     CreateUser(User),
-    SetPassword {
-        name: String,
-        host: String,
-        hash: PasswordHash,
-    },
+    /// Replaces the user of its name and host.
+    ChangeUser(User),
     DropUser {
         name: String,
         host: String,
+    },
+    /// Inserts the role in place of the one of its name, if there is one.
+    PutRole(Role),
+    /// Removes the role, and takes it from the users that have it.
+    DropRole {
+        name: String,
+        /// The users that had it, without it.
+        users: Vec<User>,
     },
 }
 
@@ -162,8 +166,10 @@ impl Operation {
             Self::PutView(_) => "make a view",
             Self::DropView(_) => "drop a view",
             Self::CreateUser(_) => "create a user",
-            Self::SetPassword { .. } => "set a password",
+            Self::ChangeUser(_) => "change a user",
             Self::DropUser { .. } => "drop a user",
+            Self::PutRole(_) => "change a role",
+            Self::DropRole { .. } => "drop a role",
         }
     }
 }

@@ -291,7 +291,7 @@ async fn a_connection_is_the_user_with_the_most_exact_host() {
     let dir = TempDir::new().unwrap();
     let catalog = open(&dir).await;
     for (host, byte) in [("%", 1), ("10.%", 2), ("10.0.%", 3), ("10.0.0.9", 4), ("localhost", 5)] {
-        catalog.create_user("u", host, PasswordHash(Some([byte; 20]))).await.unwrap();
+        catalog.create_user(User::new("u", host, PasswordHash(Some([byte; 20])))).await.unwrap();
     }
     for (host, byte) in
         [("192.168.0.1", 1), ("10.1.0.1", 2), ("10.0.0.1", 3), ("10.0.0.9", 4), ("127.0.0.1", 5)]
@@ -304,7 +304,7 @@ async fn a_connection_is_the_user_with_the_most_exact_host() {
     }
     assert!(catalog.find_user("U", "10.0.0.1").is_none());
     assert!(matches!(
-        catalog.create_user("u", "%", PasswordHash::EMPTY).await.unwrap_err(),
+        catalog.create_user(User::new("u", "%", PasswordHash::EMPTY)).await.unwrap_err(),
         CatalogError::UserExists { .. }
     ));
     assert!(matches!(
@@ -322,7 +322,7 @@ async fn changes_of_another_node_are_seen_by_the_next_change() {
     let error = there.create_database("d").await.unwrap_err();
     assert!(matches!(error, CatalogError::DatabaseExists(_)), "{error}");
     assert_eq!(there.databases(), ["d"]);
-    here.create_user("u", "%", PasswordHash::EMPTY).await.unwrap();
+    here.create_user(User::new("u", "%", PasswordHash::EMPTY)).await.unwrap();
     there.drop_user("u", "%").await.expect("what is not known here is looked for before it is refused");
 
     let table = create(&there, "t").await;

@@ -1,27 +1,90 @@
-//! Users, and which of them a connection means.
+//! Users and roles: the rights that each holds, and the user that a connection means.
 
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt;
 use tributary_types::PasswordHash;
 use tributary_types::pattern::like;
+use tributary_types::privilege::{GrantScope, Granted, Grants, Right, Rights};
 
 /// The users that exist from the first start on.
 pub(crate) const FIRST_USERS: [&str; 2] = ["root", "admin"];
-/// Whether the user may have to end sessions of others. There are no privileges yet, so the first users are the ones.
+/// The role of `root`: all rights on everything. It exists without a record and cannot be changed.
+pub const OPERATOR_ROLE: &str = "operator";
+/// The role of `admin`: everything but nodes. It exists without a record and cannot be changed.
+pub const ADMIN_ROLE: &str = "admin";
+
+/// The grants of a role that exists without a record.
 #[must_use]
-pub fn is_operator(user: &str) -> bool {
-    FIRST_USERS.contains(&user)
+pub fn built_in_role(name: &str) -> Option<Grants> {
+    let rights = match name {
+        OPERATOR_ROLE => Rights::of(&[Right::Node, Right::Admin]),
+        ADMIN_ROLE => Rights::of(&[Right::Admin]),
+        _ => return None,
+    };
+    let mut grants = Grants::default();
+    grants.grant(GrantScope::Global, &Granted { rights, select_columns: BTreeSet::new() });
+    Some(grants)
+}
+
+/// The role that one of the first users has from the first start on.
+pub(crate) fn first_role(user: &str) -> &'static str {
+    if user == PROTECTED_USER { OPERATOR_ROLE } else { ADMIN_ROLE }
 }
 
 /// The user that cannot be dropped.
 pub(crate) const PROTECTED_USER: &str = "root";
 
-/// A user. Every user may do everything.
+/// A user: a name together with the hosts from which it connects.
 #[derive(Clone, PartialEq, Eq)]
 pub struct User {
     pub name: String,
     /// A host or a pattern with `%` and `_`.
     pub host: String,
     pub password_hash: PasswordHash,
+    pub account: Account,
+}
+
+/// The rights and the comment of a user.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Account {
+    /// Names of roles that exist.
+    pub roles: BTreeSet<String>,
+    /// Grants to the user itself.
+    pub grants: Grants,
+    pub comment: String,
+}
+
+/// A role: grants under a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Role {
+    pub name: String,
+    #[serde(default)]
+    pub grants: Grants,
+    #[serde(default)]
+    pub comment: String,
+}
+
+/// The holder of a grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grantee {
+    /// `host` is the user's own, not a connection's.
+    User {
+        name: String,
+        host: String,
+    },
+    Role(String),
+}
+
+/// `'u'@'h'`, or `ROLE r`.
+impl fmt::Display for Grantee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User { name, host } => write!(f, "'{name}'@'{host}'"),
+            Self::Role(name) => write!(f, "ROLE {name}"),
+        }
+    }
 }
 
 /// Shows whether there is a password, not its hash.
@@ -32,6 +95,12 @@ impl fmt::Debug for User {
 }
 
 impl User {
+    /// A user without rights.
+    #[must_use]
+    pub fn new(name: &str, host: &str, password_hash: PasswordHash) -> Self {
+        Self { name: name.to_owned(), host: host.to_owned(), password_hash, account: Account::default() }
+    }
+
     /// Whether this is its name; `host` is the user's own, not a connection's.
     pub(crate) fn is(&self, name: &str, host: &str) -> bool {
         self.name == name && self.host == host
@@ -59,7 +128,7 @@ mod tests {
     use super::*;
 
     fn user(host: &str) -> User {
-        User { name: "u".into(), host: host.into(), password_hash: PasswordHash::EMPTY }
+        User::new("u", host, PasswordHash::EMPTY)
     }
 
     #[test]

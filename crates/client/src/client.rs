@@ -1,4 +1,4 @@
-//! A blocking connection of root, without a password.
+//! A blocking connection of a user without a password.
 
 use crate::answer::{self, Answer, Form, OkAnswer, Rows};
 use crate::command::{self, Statement};
@@ -10,14 +10,14 @@ use std::io::{self, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// A connection of root, over TCP unless another stream is given.
+/// A connection of root or another user without a password, over TCP unless another stream is given.
 #[derive(Debug)]
 pub struct Client<S = TcpStream> {
     stream: BufReader<S>,
 }
 
 impl Client {
-    /// Connects and logs in. `patience` is how long a read or write may take; `None` sets no limit.
+    /// Connects and logs in as root. `patience` is how long a read or write may take; `None` sets no limit.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses the client.
@@ -26,28 +26,43 @@ impl Client {
         database: Option<&str>,
         patience: Option<Duration>,
     ) -> Result<Self, ClientError> {
+        Self::connect_as("root", address, database, patience)
+    }
+
+    /// [`Client::connect`] as another user.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses the client.
+    pub fn connect_as(
+        user: &str,
+        address: impl ToSocketAddrs,
+        database: Option<&str>,
+        patience: Option<Duration>,
+    ) -> Result<Self, ClientError> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(patience)?;
         stream.set_write_timeout(patience)?;
-        Self::over(stream, database)
+        let mut client = Self { stream: BufReader::new(stream) };
+        client.log_in(user, database)?;
+        Ok(client)
     }
 }
 
 impl<S: Read + Write> Client<S> {
-    /// Logs in over a stream that leads to the server, such as a Unix socket.
+    /// Logs in as root over a stream that leads to the server, such as a Unix socket.
     ///
     /// # Errors
     /// No answer arrives, or the server refuses the client.
     pub fn over(stream: S, database: Option<&str>) -> Result<Self, ClientError> {
         let mut client = Self { stream: BufReader::new(stream) };
-        client.log_in(database)?;
+        client.log_in("root", database)?;
         Ok(client)
     }
 
-    fn log_in(&mut self, database: Option<&str>) -> Result<(), ClientError> {
+    fn log_in(&mut self, user: &str, database: Option<&str>) -> Result<(), ClientError> {
         let (mut sequence, _greeting) = self.read()?;
-        let mut proof = login::of_root(database);
+        let mut proof = login::of_user(user, database);
         loop {
             self.write(&proof, sequence.wrapping_add(1))?;
             let answer;
@@ -264,7 +279,7 @@ mod tests {
         client.execute(Statement(7), &[Value::Int(1)]).expect("executed");
         drop(client);
         let received = server.join().expect("the server's end");
-        assert_eq!(received[0], login::of_root(Some("db")));
+        assert_eq!(received[0], login::of_user("root", Some("db")));
         assert_eq!(received[1], b"");
         assert_eq!(received[2], b"\x03SELECT a");
     }

@@ -7,14 +7,15 @@ const CONNECT_WITH_DB: u32 = 0x8;
 const PAYLOAD_BYTES_MAX: u32 = 1 << 30;
 const UTF8MB4: u8 = 45;
 
-/// The answer of root to a greeting, without a password.
-pub(crate) fn of_root(database: Option<&str>) -> Vec<u8> {
+/// The answer of a user without a password to a greeting.
+pub(crate) fn of_user(user: &str, database: Option<&str>) -> Vec<u8> {
     let with_database = if database.is_some() { CONNECT_WITH_DB } else { 0 };
     let mut payload = (CAPABILITIES | with_database).to_le_bytes().to_vec();
     payload.extend(PAYLOAD_BYTES_MAX.to_le_bytes());
     payload.push(UTF8MB4);
     payload.extend([0; 23]);
-    payload.extend(b"root\0");
+    payload.extend(user.as_bytes());
+    payload.push(0);
     payload.push(0); // the password's length
     if let Some(database) = database {
         payload.extend(database.as_bytes());

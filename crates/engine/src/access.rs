@@ -1,7 +1,7 @@
 //! Privileges: the one check that every statement, endpoint and look-up of a name performs.
 //!
-//! Privileges are not implemented yet, so [`Everything`] is allowed. The interface exists: a table, a database or a statement is
-//! accessible only with a [`Principal`] and a [`Privilege`], so adding a checker that refuses is a change of one type.
+//! A table, a database or a statement is accessible only with a [`Principal`] and a [`Privilege`]. [`Privileges`] decides by the
+//! grants in the catalog.
 //!
 //! A plan of an INSERT is checked when it is made, and made again when a name changes
 //! (`Names::generation`); a change of privileges has to count as one.
@@ -10,13 +10,18 @@
 //!
 //! Not here: what is done with an object that was looked up.
 
+pub(crate) mod accounts;
 pub(crate) mod finished;
 pub(crate) mod gate;
 pub(crate) mod interrupt;
 pub(crate) mod names;
+pub(crate) mod privileges;
 pub(crate) mod processes;
 
-use tributary_sql::{Kill, Name, Recover, RoutineLoad, Show, Statement, ViewStatement, WarningsOf};
+use tributary_sql::{
+    GrantStatement, GrantedThing, Name, Recover, RoutineLoad, Show, Statement, ViewStatement, WarningsOf,
+};
+use tributary_types::privilege::GrantScope;
 use tributary_types::{Principal, SqlError};
 
 /// A kind of access that requires a privilege.
@@ -29,10 +34,18 @@ pub(crate) enum Privilege {
     Create,
     Alter,
     Drop,
-    /// Look at facts about the server, other users or other sessions.
+    /// See that it exists, and facts about it.
     Show,
-    /// Change users, global settings and other sessions.
+    /// See the query of a view.
+    ShowView,
+    /// Use a way out of the server.
+    Usage,
+    /// Change users, roles and their rights.
+    Grant,
+    /// Change global settings and other sessions.
     Admin,
+    /// Add and remove nodes.
+    Node,
 }
 
 /// The target of a privilege.
@@ -40,9 +53,14 @@ pub(crate) enum Privilege {
 pub(crate) enum Object<'a> {
     Server,
     Database(&'a str),
-    Table { db: &'a str, table: &'a str },
+    Table {
+        db: &'a str,
+        table: &'a str,
+    },
     User(&'a str),
     Connection(u32),
+    /// A way out of the server; see [`Resource`].
+    Resource(Resource),
 }
 
 /// Checks privileges. Called for every statement and look-up, but not for every execution of a plan: it answers from memory.
@@ -57,9 +75,43 @@ pub(crate) trait Access: Send + Sync + 'static {
     }
 }
 
-/// Allows everything.
+/// A way by which a statement leaves the server: it reads or writes there with the server's network address and keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resource {
+    S3,
+    Http,
+    /// Files in `secure_load_dir`.
+    Local,
+    Kafka,
+}
+
+impl Resource {
+    pub const ALL: [Self; 4] = [Self::S3, Self::Http, Self::Local, Self::Kafka];
+
+    /// The name in `GRANT USAGE_PRIV ON RESOURCE …`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::S3 => "s3",
+            Self::Http => "http",
+            Self::Local => "local",
+            Self::Kafka => "kafka",
+        }
+    }
+}
+
+/// The privilege to write files of results: into a bucket, or on the machine itself.
+pub(crate) const fn writing(is_local: bool) -> (Privilege, Object<'static>) {
+    match is_local {
+        true => (Privilege::Admin, Object::Server),
+        false => (Privilege::Usage, Object::Resource(Resource::S3)),
+    }
+}
+
+/// Allows everything, for tests of other things.
+#[cfg(test)]
 pub(crate) struct Everything;
 
+#[cfg(test)]
 impl Access for Everything {
     fn check(&self, _: &Principal, _: Privilege, _: Object<'_>) -> Result<(), SqlError> {
         Ok(())
@@ -121,10 +173,10 @@ fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Objec
             Show::Backends | Show::Frontends | Show::FrontendConfig { .. } | Show::RecycleBin { .. } | Show::Partition { .. } => {
                 (Privilege::Show, Object::Server)
             }
-            Show::Grants { user, .. } => match user {
-                Some(user) => (Privilege::Show, Object::User(&user.name)),
-                None => (Privilege::Connect, Object::Server),
-            },
+            Show::Grants { all: true, .. } => (Privilege::Grant, Object::Server),
+            Show::Roles => (Privilege::Grant, Object::Server),
+            Show::Grants { user: Some(user), .. } => (Privilege::Show, Object::User(&user.name)),
+            Show::Grants { user: None, .. } => (Privilege::Connect, Object::Server),
             Show::CreateDatabase { db } => (Privilege::Show, Object::Database(db)),
             Show::Tables { db, .. }
             | Show::TableStatus { db, .. }
@@ -151,14 +203,24 @@ fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Objec
             ),
             Show::Columns { table: name, .. }
             | Show::CreateTable { table: name }
-            | Show::CreateView { view: name }
             | Show::Index { table: name }
             | Show::Partitions { table: name, .. } => (Privilege::Show, table(name)),
+            Show::CreateView { view } => (Privilege::ShowView, table(view)),
             Show::Data { table: name, .. } => match name {
                 Some(name) => (Privilege::Show, table(name)),
                 None => (Privilege::Show, session_db.map_or(Object::Server, Object::Database)),
             },
     }
+}
+
+fn of_grant(statement: &GrantStatement) -> (Privilege, Object<'_>) {
+    let object = match &statement.granted {
+        GrantedThing::Rights { scope: GrantScope::Database(db), .. } => Object::Database(db),
+        GrantedThing::Rights { scope: GrantScope::Table { db, table }, .. } => Object::Table { db, table },
+        GrantedThing::Rights { scope: GrantScope::Global | GrantScope::Resource(_), .. }
+        | GrantedThing::Roles(_) => Object::Server,
+    };
+    (Privilege::Grant, object)
 }
 
 /// The privilege that a statement needs before it runs. Tables that it reads or loads into are checked where their names are
@@ -187,7 +249,8 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         Statement::Use { db } => (Privilege::Connect, Object::Database(db)),
         Statement::Insert(insert) => (Privilege::Load, table(&insert.table)),
         Statement::LoadData(load) => (Privilege::Load, table(&load.table)),
-        Statement::BrokerLoad(load) => (Privilege::Load, database(&load.db)),
+        // The table is checked where its name is looked up.
+        Statement::BrokerLoad(load) => (Privilege::Connect, database(&load.db)),
         Statement::CancelLoad { db, .. } => (Privilege::Load, database(db)),
         Statement::Export(export) => (Privilege::Select, table(&export.table)),
         Statement::CleanLabel { db, .. } => (Privilege::Load, database(db)),
@@ -195,7 +258,7 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         Statement::RoutineLoad(statement) => of_routine_load(statement, session_db),
         Statement::Delete(delete) => (Privilege::Load, table(&delete.table)),
         Statement::Update(update) => (Privilege::Load, table(&update.table)),
-        Statement::Describe { table: name, .. } => (Privilege::Select, table(name)),
+        Statement::Describe { table: name, .. } => (Privilege::Show, table(name)),
         Statement::CreateDatabase { name, .. } => (Privilege::Create, Object::Database(name)),
         Statement::DropDatabase { name, .. } => (Privilege::Drop, Object::Database(name)),
         Statement::CreateTable(create) => (Privilege::Create, table(&create.table)),
@@ -215,13 +278,14 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         Statement::AlterTable { table: name, .. } | Statement::CancelAlter { table: name, .. } => {
             (Privilege::Alter, table(name))
         }
-        Statement::CreateUser { user, .. }
-        | Statement::AlterUser { user, .. }
-        | Statement::DropUser { user, .. } => (Privilege::Admin, Object::User(&user.name)),
-        Statement::Kill(kill) => match kill {
-            Kill::Connection(id) | Kill::Query(id) => (Privilege::Admin, Object::Connection(*id)),
-            Kill::QueryId(_) => (Privilege::Admin, Object::Server),
-        },
+        // The rights that the user, the role or the grantee has or gets are checked where it is changed.
+        Statement::CreateUser { .. }
+        | Statement::AlterUser { .. }
+        | Statement::DropUser { .. }
+        | Statement::Role(_) => (Privilege::Grant, Object::Server),
+        Statement::Grant(grant) | Statement::Revoke(grant) => of_grant(grant),
+        // One's own may be ended by everybody; checked where the connection is looked up.
+        Statement::Kill(_) => (Privilege::Connect, Object::Server),
         Statement::Show(show) => of_show(show, session_db),
     }
 }

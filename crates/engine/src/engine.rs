@@ -12,6 +12,7 @@
 mod records;
 mod start;
 
+use crate::access::accounts::Accounts;
 use crate::access::finished::RequestMetrics;
 use crate::access::gate::Gate;
 use crate::access::names::Names;
@@ -40,6 +41,7 @@ pub struct Engine {
     pub(crate) ingest: Arc<Ingest>,
     pub(crate) options: Arc<EngineOptions>,
     pub(crate) gate: Arc<Gate>,
+    pub(crate) accounts: Accounts,
     pub(crate) queries: Arc<Queries>,
     pub(crate) ddl: Arc<Ddl>,
     pub(crate) loads: Arc<Loads>,
@@ -67,7 +69,7 @@ impl ShownJobs for JobsShown {
 
     fn rows(&self, kind: JobKind, who: &Principal, db: &str) -> Vec<Vec<Cell>> {
         match kind {
-            JobKind::Load => self.jobs.load_job_rows(db),
+            JobKind::Load => self.jobs.load_job_rows(who, db),
             JobKind::Routine => self.jobs.routine_job_rows(who, db),
         }
     }
@@ -130,6 +132,11 @@ impl Engine {
             Some(value) => globals.set_global(name, value),
             None => globals.reset(name),
         }
+    }
+
+    /// From now on no user can be without a password: the server listens beyond loopback.
+    pub fn require_passwords(&self) {
+        self.accounts.require_passwords();
     }
 
     /// The users that have no password.

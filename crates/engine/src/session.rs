@@ -96,8 +96,8 @@ impl EngineSession {
     pub fn open(engine: Arc<Engine>, info: NewSession) -> Result<Self, SqlError> {
         let principal = engine.gate.principal(&info.user, &info.peer.ip().to_string());
         engine.gate.check(&principal, Privilege::Connect, Object::Server)?;
-        let process =
-            engine.processes().enter(info.id, info.user, info.peer.to_string(), engine.unix_ms(), info.kill);
+        let (who, peer, now) = (principal.clone(), info.peer.to_string(), engine.unix_ms());
+        let process = engine.processes().enter(info.id, who, peer, now, info.kill);
         let mut session = Self {
             variables: engine.global_variables(),
             queries: engine.queries.of(&principal),
@@ -297,7 +297,7 @@ impl EngineSession {
             self.principal = before;
             return Err(error);
         }
-        self.process.is_of(self.principal.user());
+        self.process.change_user(&self.principal);
         self.queries = self.engine.queries.of(&self.principal);
         self.reset().await;
         Ok(())
@@ -398,7 +398,8 @@ mod tests {
             kill: CancellationToken::new(),
         };
         let mut session = EngineSession::open(Arc::clone(&test.engine), new).expect("everything is allowed");
-        let listed = || test.engine.processes().find(7).expect("it is there").state().user;
+        let listed =
+            || test.engine.processes().find(7).expect("it is there").state().principal.user().to_owned();
         assert_eq!(listed(), "root");
         let amy = |database: Option<&str>| NewUser {
             user: "amy".to_owned(),

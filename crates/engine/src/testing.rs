@@ -67,7 +67,8 @@ impl TestEngine {
         };
         change(&mut options);
         let root = options.tables.directory().to_owned();
-        let opened = Engine::open_with(options, access, |options| store(&root, options), text_lines).await;
+        let opened =
+            Engine::open_with(options, |_| access, |options| store(&root, options), text_lines).await;
         let (engine, _) = opened.expect("an empty directory opens");
         Self { engine, directory }
     }

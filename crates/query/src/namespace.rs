@@ -23,18 +23,32 @@ pub trait Namespace: Send + Sync + 'static {
         all.retain(|table| table.with_def(|def| names.contains(&def.name)));
         all
     }
-    /// The table of that name, to look at it; names are compared exactly.
+    /// The table of that name, to read it; names are compared exactly.
     ///
     /// # Errors
-    /// The user may not look at it.
+    /// The user may not read it.
     fn table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError>;
     /// The views of a database, in order of name; none for a database that does not exist.
     fn views(&self, database: &str) -> Vec<Arc<ViewDef>>;
-    /// The view of that name, to look at it.
+    /// The view of that name, to read it.
     ///
     /// # Errors
-    /// The user may not look at it.
+    /// The user may not read it.
     fn view(&self, database: &str, name: &str) -> Result<Option<Arc<ViewDef>>, SqlError>;
+    /// The table of that name, to describe it.
+    ///
+    /// # Errors
+    /// The user may not see that it exists.
+    fn described_table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError> {
+        self.table(database, name)
+    }
+    /// The view of that name, to describe it.
+    ///
+    /// # Errors
+    /// The user may not see that it exists.
+    fn described_view(&self, database: &str, name: &str) -> Result<Option<Arc<ViewDef>>, SqlError> {
+        self.view(database, name)
+    }
     /// The table of that name for a view that reads it: privileges were checked when the view was created.
     fn table_of_view(&self, database: &str, name: &str) -> Option<Arc<Table>>;
     /// The companion table with the temporary partitions of this one, whose reader was checked; `None` if it has none.

@@ -12,6 +12,7 @@ use crate::parse::{
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
+use tributary_types::privilege::{GrantScope, Granted};
 use tributary_types::{
     Aggregation, DataType, DefaultValue, Distribution, ErrorCode, IndexKind, KeyModel, PartitionNames,
     PasswordHash, Sealed, SqlError, TableRef,
@@ -136,6 +137,9 @@ pub enum Statement {
         user: UserName,
         if_not_exists: bool,
         password: Option<PasswordHash>,
+        /// `DEFAULT ROLE 'r'`
+        role: Option<String>,
+        comment: String,
     },
     AlterUser {
         user: UserName,
@@ -146,6 +150,9 @@ pub enum Statement {
         user: UserName,
         if_exists: bool,
     },
+    Role(RoleStatement),
+    Grant(Box<GrantStatement>),
+    Revoke(Box<GrantStatement>),
     Kill(Kill),
     /// `UNLOCK TABLES`: there are no table locks (`LOCK TABLES` is refused), so it does nothing.
     UnlockTables,
@@ -675,6 +682,7 @@ pub enum Show {
         user: Option<UserName>,
         all: bool,
     },
+    Roles,
     Backends,
     Frontends,
     LastInsert,
@@ -830,6 +838,35 @@ pub enum Deletes {
 pub struct UserName {
     pub name: String,
     pub host: String,
+}
+
+/// CREATE, ALTER and DROP ROLE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RoleStatement {
+    Create { name: String, if_not_exists: bool, comment: String },
+    Alter { name: String, comment: String },
+    Drop { name: String, if_exists: bool },
+}
+
+/// `GRANT granted TO grantee`, or `REVOKE granted FROM grantee`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantStatement {
+    pub granted: GrantedThing,
+    pub grantee: GranteeName,
+}
+
+/// The object of a GRANT or REVOKE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GrantedThing {
+    Rights { scope: GrantScope, granted: Granted },
+    Roles(Vec<String>),
+}
+
+/// The user or role after TO or FROM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GranteeName {
+    User(UserName),
+    Role(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ mod ddl;
 mod default_value;
 mod delete;
 mod export;
+mod grant;
 mod http_stream;
 mod index;
 mod insert;
@@ -136,6 +137,8 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         "TRUNCATE" => ddl::truncate(cursor),
         "RECOVER" => recycle::recover(cursor),
         "PAUSE" | "RESUME" | "STOP" => routine_load::control(cursor, &word),
+        "GRANT" => grant::grant(cursor),
+        "REVOKE" => grant::revoke(cursor),
         "KILL" => user::kill(cursor),
         "UNLOCK" => transaction::unlock_tables(cursor),
         "ADMIN" => show::admin(cursor),

@@ -84,7 +84,11 @@ async fn stop(
 /// A server that others can reach must not have a user without a password.
 async fn refuse_open_door(engine: &Arc<Engine>, bind: IpAddr) -> Outcome<()> {
     let open = engine.users_without_password();
-    if bind.is_loopback() || open.is_empty() {
+    if bind.is_loopback() {
+        return Ok(());
+    }
+    engine.require_passwords();
+    if open.is_empty() {
         return Ok(());
     }
     engine.shutdown().await;

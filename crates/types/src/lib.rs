@@ -25,6 +25,7 @@ pub mod partition;
 pub mod password;
 pub mod pattern;
 pub mod principal;
+pub mod privilege;
 pub mod process;
 pub mod sealed;
 pub mod state;

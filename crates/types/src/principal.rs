@@ -4,19 +4,30 @@ use std::fmt;
 use std::sync::Arc;
 
 /// An authenticated user, and the client's host. Every name look-up and every statement is performed on behalf of one.
+///
+/// A name has several users if they connect from different hosts, so a principal also has the host of the user that the
+/// connection was found to be: `'u'@'10.%'` connects from `10.0.0.7`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     user: Arc<str>,
     host: Arc<str>,
+    account_host: Arc<str>,
     generation: u64,
 }
 
 impl Principal {
     /// `generation` is the version of users and privileges against which the password was checked: a later one may have changed
-    /// the user's rights.
+    /// the user's rights. The user is the one of exactly this host until [`Principal::of_account`] says otherwise.
     #[must_use]
     pub fn new(user: &str, host: &str, generation: u64) -> Self {
-        Self { user: user.into(), host: host.into(), generation }
+        let host: Arc<str> = host.into();
+        Self { user: user.into(), account_host: Arc::clone(&host), host, generation }
+    }
+
+    /// The same for the user whose own host, which may be a pattern, is this one.
+    #[must_use]
+    pub fn of_account(self, account_host: &str) -> Self {
+        Self { account_host: account_host.into(), ..self }
     }
 
     #[must_use]
@@ -29,13 +40,25 @@ impl Principal {
         &self.host
     }
 
+    /// The host of the user itself, a pattern perhaps.
+    #[must_use]
+    pub fn account_host(&self) -> &str {
+        &self.account_host
+    }
+
+    /// Name and own host: what a user is known by.
+    #[must_use]
+    pub fn account(&self) -> (Arc<str>, Arc<str>) {
+        (Arc::clone(&self.user), Arc::clone(&self.account_host))
+    }
+
     #[must_use]
     pub const fn generation(&self) -> u64 {
         self.generation
     }
 }
 
-/// `user@host`, as `USER()` shows it.
+/// `user@host`, as `USER()` shows it: the client's host.
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.user, self.host)

@@ -5,7 +5,7 @@ use super::{Sql, corrupt, failed_to, unsigned};
 use crate::definition;
 use crate::recycled::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
 use crate::store::{KeptSchema, Loaded, Revision, Stored};
-use crate::users::User;
+use crate::users::{Role, User};
 use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteRow};
 use sqlx::{Row, query, query_as, query_scalar};
 use std::collections::BTreeMap;
@@ -26,7 +26,8 @@ pub(super) async fn all(pool: &SqlitePool) -> Stored<Loaded> {
             .map_err(failed_to("read the tables' last changes"))?,
         schemas: schemas(&mut transaction).await?,
         views: views(&mut transaction).await?,
-        users: users(&mut transaction).await.map_err(failed_to("read users"))?,
+        users: users(&mut transaction).await?,
+        roles: roles(&mut transaction).await?,
         recycled: RecycleBin {
             databases: recycled_databases(&mut transaction)
                 .await
@@ -160,22 +161,32 @@ async fn schemas(connection: &mut SqliteConnection) -> Stored<Vec<(TableId, Kept
     rows.iter().map(read).collect()
 }
 
-async fn users(connection: &mut SqliteConnection) -> Sql<Vec<User>> {
-    let read = |row: SqliteRow| {
-        let hash: Option<Vec<u8>> = row.try_get("password_hash")?;
-        let password_hash = hash
-            .map(|hash| {
-                hash.try_into().map_err(|_| sqlx::Error::Decode("a password hash has 20 bytes".into()))
-            })
-            .transpose()?;
+async fn users(connection: &mut SqliteConnection) -> Stored<Vec<User>> {
+    type Row = (String, String, Option<Vec<u8>>, String);
+    let rows: Vec<Row> =
+        query_as("SELECT name, host, password_hash, definition FROM users ORDER BY name, host")
+            .fetch_all(connection)
+            .await
+            .map_err(failed_to("read users"))?;
+    let read = |(name, host, hash, text): Row| {
+        let place = format!("the user '{name}'@'{host}'");
+        let hash = hash.map(|hash| hash.try_into().map_err(|_| "a password hash has 20 bytes")).transpose();
         Ok(User {
-            name: row.try_get("name")?,
-            host: row.try_get("host")?,
-            password_hash: PasswordHash(password_hash),
+            password_hash: PasswordHash(hash.map_err(corrupt(place.clone()))?),
+            account: definition::account(&text).map_err(corrupt(place))?,
+            name,
+            host,
         })
     };
-    query("SELECT name, host, password_hash FROM users ORDER BY name, host")
-        .try_map(read)
+    rows.into_iter().map(read).collect()
+}
+
+async fn roles(connection: &mut SqliteConnection) -> Stored<Vec<Role>> {
+    let rows: Vec<(String, String)> = query_as("SELECT name, definition FROM roles ORDER BY name")
         .fetch_all(connection)
         .await
+        .map_err(failed_to("read roles"))?;
+    let read =
+        |(name, text): &(String, String)| definition::role(text).map_err(corrupt(format!("the role {name}")));
+    rows.iter().map(read).collect()
 }

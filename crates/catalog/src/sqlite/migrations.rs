@@ -10,7 +10,7 @@ use sqlx::{query, query_scalar, raw_sql};
 use std::path::Path;
 
 /// Each migration and the statement that counts it.
-const MIGRATIONS: [(&str, &str); 8] = [
+const MIGRATIONS: [(&str, &str); 9] = [
     (FIRST, "PRAGMA user_version = 1"),
     (REVISIONS_NODES_TIMES, "PRAGMA user_version = 2"),
     (ATTACHMENTS, "PRAGMA user_version = 3"),
@@ -19,6 +19,7 @@ const MIGRATIONS: [(&str, &str); 8] = [
     (INCREMENTS, "PRAGMA user_version = 6"),
     (RECYCLED, "PRAGMA user_version = 7"),
     (LAST_CHANGES, "PRAGMA user_version = 8"),
+    (RIGHTS, "PRAGMA user_version = 9"),
 ];
 
 pub(super) const FIRST: &str = "
@@ -193,6 +194,18 @@ const RECYCLED: &str = "
 
 /// The last recorded change of each table; 0 if it has had none since this is recorded.
 const LAST_CHANGES: &str = "ALTER TABLE tables ADD COLUMN last_change INTEGER NOT NULL DEFAULT 0";
+
+/// Roles, and the rights of users. Until now every user could do everything, so each keeps that by a role until an administrator
+/// decides otherwise.
+const RIGHTS: &str = r#"
+    CREATE TABLE roles (
+        name TEXT NOT NULL PRIMARY KEY,
+        definition TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    ALTER TABLE users ADD COLUMN definition TEXT NOT NULL DEFAULT '{}';
+    UPDATE users SET definition = '{"format":2,"roles":["admin"]}';
+    UPDATE users SET definition = '{"format":2,"roles":["operator"]}' WHERE name = 'root';
+"#;
 
 /// Brings the file up to date, each migration in a transaction of its own.
 pub(super) async fn run(pool: &SqlitePool, path: &Path) -> Stored<()> {

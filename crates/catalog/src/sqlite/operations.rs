@@ -6,6 +6,7 @@ use super::{jobs, recycled};
 use crate::definition;
 use crate::jobs::JobRecord;
 use crate::store::{Applied, Operation, Revision};
+use crate::users::User;
 use sqlx::query;
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
 use tributary_types::{DbId, PasswordHash, SourceId, TableDef, TableId, ViewDef};
@@ -81,32 +82,52 @@ pub(super) async fn apply(pool: &SqlitePool, at: Revision, operation: &Operation
                 .execute(&mut *change)
                 .await?;
         }
+        Operation::CreateUser(_)
+        | Operation::ChangeUser(_)
+        | Operation::DropUser { .. }
+        | Operation::PutRole(_)
+        | Operation::DropRole { .. } => apply_to_accounts(&mut change, operation).await?,
+    }
+    change.commit().await?;
+    Ok(Applied::Made)
+}
+
+/// Makes a change of users and roles; any other changes nothing.
+async fn apply_to_accounts(connection: &mut SqliteConnection, operation: &Operation) -> Sql<()> {
+    match operation {
         Operation::CreateUser(user) => {
-            query("INSERT INTO users (name, host, password_hash) VALUES (?, ?, ?)")
+            query("INSERT INTO users (name, host, password_hash, definition) VALUES (?, ?, ?, ?)")
                 .bind(&user.name)
                 .bind(&user.host)
                 .bind(bytes(user.password_hash))
-                .execute(&mut *change)
+                .bind(definition::of_account(&user.account).map_err(not_written)?)
+                .execute(&mut *connection)
                 .await?;
         }
-        Operation::SetPassword { name, host, hash } => {
-            query("UPDATE users SET password_hash = ? WHERE name = ? AND host = ?")
-                .bind(bytes(*hash))
-                .bind(name)
-                .bind(host)
-                .execute(&mut *change)
-                .await?;
-        }
+        Operation::ChangeUser(user) => change_user(connection, user).await?,
         Operation::DropUser { name, host } => {
             query("DELETE FROM users WHERE name = ? AND host = ?")
                 .bind(name)
                 .bind(host)
-                .execute(&mut *change)
+                .execute(&mut *connection)
                 .await?;
         }
+        Operation::PutRole(role) => {
+            query("INSERT OR REPLACE INTO roles (name, definition) VALUES (?, ?)")
+                .bind(&role.name)
+                .bind(definition::of_role(role).map_err(not_written)?)
+                .execute(&mut *connection)
+                .await?;
+        }
+        Operation::DropRole { name, users } => {
+            query("DELETE FROM roles WHERE name = ?").bind(name).execute(&mut *connection).await?;
+            for user in users {
+                change_user(connection, user).await?;
+            }
+        }
+        _ => {}
     }
-    change.commit().await?;
-    Ok(Applied::Made)
+    Ok(())
 }
 
 fn not_written(error: serde_json::Error) -> sqlx::Error {
@@ -115,6 +136,17 @@ fn not_written(error: serde_json::Error) -> sqlx::Error {
 
 fn bytes(hash: PasswordHash) -> Option<Vec<u8>> {
     hash.0.map(|hash| hash.to_vec())
+}
+
+async fn change_user(connection: &mut SqliteConnection, user: &User) -> Sql<()> {
+    query("UPDATE users SET password_hash = ?, definition = ? WHERE name = ? AND host = ?")
+        .bind(bytes(user.password_hash))
+        .bind(definition::of_account(&user.account).map_err(not_written)?)
+        .bind(&user.name)
+        .bind(&user.host)
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 async fn insert_database(connection: &mut SqliteConnection, id: DbId, name: &str) -> Sql<()> {

@@ -42,7 +42,7 @@ async fn tables(pool: &SqlitePool) -> String {
 async fn the_tables_of_the_file_are_those_of_the_last_golden_file() {
     let dir = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&dir.path().join("catalog.db")).await.unwrap();
-    assert_eq!(tables(&store.pool).await, include_str!("golden/tables-8.sql"));
+    assert_eq!(tables(&store.pool).await, include_str!("golden/tables-9.sql"));
 }
 
 #[tokio::test]
@@ -57,6 +57,7 @@ async fn a_file_of_the_first_format_is_brought_up_to_date() {
         "INSERT INTO meta VALUES ('node_id', 'n');
          INSERT INTO databases (name) VALUES ('d'), ('dropped');
          DELETE FROM databases WHERE name = 'dropped';
+         INSERT INTO users (name, host) VALUES ('root', '%'), ('u', '10.%');
          INSERT INTO transactions VALUES (7, 1, 2, 'd', 't', 'l', 1, 'GROUP', 'VISIBLE', 1, 10, 100, 1, NULL, 2, '');
          PRAGMA user_version = 1",
     )
@@ -68,11 +69,13 @@ async fn a_file_of_the_first_format_is_brought_up_to_date() {
         let store = SqliteStore::open(&path).await.unwrap();
         let loaded = store.load().await.unwrap();
         assert_eq!((loaded.revision, loaded.next_db_id), (Revision(1), DbId(3)));
+        let roles = loaded.users.iter().map(|user| user.account.roles.iter().map(String::as_str).collect());
+        assert_eq!(roles.collect::<Vec<Vec<_>>>(), [["operator"], ["admin"]], "each may do what it could");
         let kept = store.kept_transactions("n").await.unwrap();
         assert_eq!(kept.iter().map(|record| record.txn_id).collect::<Vec<_>>(), [TxnId(7)]);
         assert_eq!(
             tables(&store.pool).await,
-            include_str!("golden/tables-8.sql"),
+            include_str!("golden/tables-9.sql"),
             "as if it had been made today"
         );
         store.close().await;

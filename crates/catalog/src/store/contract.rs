@@ -5,8 +5,9 @@ use crate::jobs::{JobRecord, PositionRecord};
 use crate::recycled::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
 use crate::state::State;
 use crate::transactions::TxnRecord;
-use crate::users::User;
+use crate::users::{Role, User};
 use std::sync::Arc;
+use tributary_types::privilege::{GrantScope, Granted, Grants, Right, Rights};
 use tributary_types::{
     Attachment, ColumnDef, DataType, DbId, Label, PartitionId, PasswordHash, SchemaVersion, SourceId,
     TableDef, TableId, TableRef, TableSchema, TransactionKind, TransactionStatus, TxnId, ViewDef, ViewSource,
@@ -77,7 +78,22 @@ fn view(db: DbId, id: u64, query: &str) -> Arc<ViewDef> {
 }
 
 fn user(name: &str) -> User {
-    User { name: name.to_owned(), host: "%".to_owned(), password_hash: PasswordHash::EMPTY }
+    User::new(name, "%", PasswordHash::EMPTY)
+}
+
+/// A user with a password and a role.
+fn with_role(name: &str, role: &str) -> User {
+    let mut user = User::new(name, "%", PasswordHash::of("secret"));
+    user.account.roles.insert(role.to_owned());
+    user
+}
+
+/// A role that may read everything.
+fn role(name: &str, comment: &str) -> Role {
+    let mut grants = Grants::default();
+    let granted = Granted { rights: Rights::of(&[Right::Select]), ..Granted::default() };
+    grants.grant(GrantScope::Global, &granted);
+    Role { name: name.to_owned(), grants, comment: comment.to_owned() }
 }
 
 fn create_database(id: u64, name: &str) -> Operation {
@@ -260,11 +276,12 @@ pub(crate) async fn the_state_after_each_operation_is_what_the_store_loads(place
         Operation::PutView(view(one, 5, "SELECT 4 c1")),
         Operation::CreateUser(user("zoe")),
         Operation::CreateUser(user("adam")),
-        Operation::SetPassword {
-            name: "zoe".to_owned(),
-            host: "%".to_owned(),
-            hash: PasswordHash::of("secret"),
-        },
+        Operation::PutRole(role("readers", "")),
+        Operation::PutRole(role("readers", "only SELECT")),
+        Operation::PutRole(role("writers", "")),
+        Operation::ChangeUser(with_role("zoe", "readers")),
+        Operation::ChangeUser(with_role("adam", "writers")),
+        Operation::DropRole { name: "readers".to_owned(), users: vec![user("zoe")] },
         Operation::DropUser { name: "adam".to_owned(), host: "%".to_owned() },
         Operation::DropTable(renamed),
         Operation::DropDatabase { id: two, name: "e".to_owned() },

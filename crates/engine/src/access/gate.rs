@@ -6,10 +6,10 @@ use super::{Access, Object, Privilege};
 use crate::access::names::Names;
 use crate::access::processes::{Process, Processes};
 use std::sync::Arc;
-use tributary_catalog::{Catalog, CatalogError};
+use tributary_catalog::Catalog;
 use tributary_table::Table;
 use tributary_types::system::is_information_schema;
-use tributary_types::{DbId, ErrorCode, PasswordHash, Principal, SqlError, TableId};
+use tributary_types::{DbId, ErrorCode, PasswordHash, Principal, SqlError, TableId, TableRef};
 
 /// Looks up what principals may have.
 pub(crate) struct Gate {
@@ -40,6 +40,29 @@ impl Gate {
         object: Object<'_>,
     ) -> Result<(), SqlError> {
         self.policy.check(principal, privilege, object)
+    }
+
+    /// Whether `principal` may; for lists that leave out what it may not.
+    pub(crate) fn allows(&self, principal: &Principal, privilege: Privilege, object: Object<'_>) -> bool {
+        self.policy.allows(principal, privilege, object)
+    }
+
+    /// Checks that `principal` may load into the table of a transaction of `db`. One of another table, and one that is not known,
+    /// get the same answer.
+    ///
+    /// # Errors
+    /// It may load neither into that table nor into the whole database.
+    pub(crate) fn check_transaction(
+        &self,
+        principal: &Principal,
+        db: &str,
+        table: Option<&TableRef>,
+    ) -> Result<(), SqlError> {
+        let is_own = table.is_some_and(|table| {
+            let object = Object::Table { db: &table.db, table: &table.table };
+            self.allows(principal, Privilege::Load, object)
+        });
+        if is_own { Ok(()) } else { self.check(principal, Privilege::Load, Object::Database(db)) }
     }
 
     /// Checks that a session may select the database.
@@ -109,46 +132,30 @@ impl Gate {
     }
 
     pub(crate) fn kill_connection(&self, principal: &Principal, id: u32) -> Result<(), SqlError> {
-        self.check(principal, Privilege::Admin, Object::Connection(id))?;
-        self.process(id).map(|process| process.kill())
+        self.process(principal, id).map(|process| process.kill())
     }
 
     pub(crate) fn kill_statement(&self, principal: &Principal, id: u32) -> Result<(), SqlError> {
-        self.check(principal, Privilege::Admin, Object::Connection(id))?;
-        self.process(id).map(|process| process.stop.set())
+        self.process(principal, id).map(|process| process.stop.set())
     }
 
-    fn process(&self, id: u32) -> Result<Arc<Process>, SqlError> {
-        self.processes
-            .find(id)
-            .ok_or_else(|| SqlError::new(ErrorCode::UnknownThread, format!("Unknown thread id: {id}")))
+    /// The connection: one's own user's, or any for an administrator. Others' answer like missing ones.
+    fn process(&self, principal: &Principal, id: u32) -> Result<Arc<Process>, SqlError> {
+        let found = self.processes.find(id).filter(|process| {
+            process.is_of(principal)
+                || self.policy.allows(principal, Privilege::Admin, Object::Connection(id))
+        });
+        found.ok_or_else(|| SqlError::new(ErrorCode::UnknownThread, format!("Unknown thread id: {id}")))
     }
 
-    /// Sets the password of every user of that name.
-    pub(crate) async fn set_password(&self, name: &str, hash: PasswordHash) -> Result<(), SqlError> {
-        let hosts: Vec<String> = self
-            .catalog
-            .users()
-            .iter()
-            .filter(|user| user.name == name)
-            .map(|user| user.host.clone())
-            .collect();
-        if hosts.is_empty() {
-            return Err(CatalogError::UnknownUser { name: name.to_owned(), host: "%".to_owned() }.into());
-        }
-        for host in hosts {
-            self.catalog.set_password(name, &host, hash).await?;
-        }
-        Ok(())
-    }
-
-    /// A user whose password was checked.
+    /// A user whose password was checked. Later checks are for the user that the connection is found to be now.
     pub(crate) fn principal(&self, user: &str, host: &str) -> Principal {
-        Principal::new(user, host, self.names.generation())
-    }
-
-    pub(crate) fn has_password(&self, name: &str) -> bool {
-        self.catalog.users().iter().any(|user| user.name == name && !user.password_hash.is_empty())
+        // Before the user is looked for: a later change then counts.
+        let principal = Principal::new(user, host, self.names.generation());
+        match self.catalog.find_user(user, host) {
+            Some(found) => principal.of_account(&found.host),
+            None => principal,
+        }
     }
 
     /// Authenticates the user with a password in the clear (HTTP Basic).

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tributary_types::Principal;
 
 /// The longest statement that the list shows, in bytes.
 const STATEMENT_SHOWN_BYTES_MAX: usize = 1024;
@@ -26,7 +27,7 @@ pub(crate) struct Process {
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessState {
     /// The logged-in user, which `COM_CHANGE_USER` changes.
-    pub user: String,
+    pub principal: Principal,
     pub database: Option<String>,
     /// The statement that runs or ran last; a buffer that is used again.
     pub statement: String,
@@ -61,8 +62,19 @@ impl Process {
     }
 
     /// Records that another user has logged in.
-    pub fn is_of(&self, user: &str) {
-        self.state.lock().user = user.to_owned();
+    pub fn change_user(&self, principal: &Principal) {
+        self.state.lock().principal = principal.clone();
+    }
+
+    /// Whether it is a connection of the same user.
+    pub fn is_of(&self, principal: &Principal) -> bool {
+        self.is_of_account(principal.user(), principal.account_host())
+    }
+
+    /// Whether it is a connection of the user of that name and host.
+    pub fn is_of_account(&self, user: &str, host: &str) -> bool {
+        let state = self.state.lock();
+        state.principal.user() == user && state.principal.account_host() == host
     }
 
     /// Ends the connection, and the statement that it runs.
@@ -91,13 +103,13 @@ impl Processes {
     pub fn enter(
         &self,
         id: u32,
-        user: String,
+        principal: Principal,
         peer: String,
         login_unix_ms: i64,
         kill: CancellationToken,
     ) -> Arc<Process> {
         let state = ProcessState {
-            user,
+            principal,
             database: None,
             statement: String::new(),
             is_running: false,

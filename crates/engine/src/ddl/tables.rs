@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tributary_catalog::{CatalogError, Garbage};
 use tributary_sql::{AlterOp, CreateTable};
 use tributary_table::Table;
-use tributary_types::{ErrorCode, Partitions, PasswordHash, SqlError, TableDef, TableId, TableRef};
+use tributary_types::{ErrorCode, Partitions, SqlError, TableDef, TableId, TableRef};
 
 /// Locations whose files are deleted at a time.
 const DELETED_AT_ONCE: usize = 4;
@@ -529,26 +529,6 @@ impl Ddl {
         }
         self.store.remove(&garbage.location).await.map_err(table_error)?;
         Ok(self.catalog.clear_garbage(&[garbage.location]).await?)
-    }
-
-    pub(crate) async fn create_user(
-        &self,
-        name: &str,
-        host: &str,
-        hash: PasswordHash,
-        if_not_exists: bool,
-    ) -> Result<(), SqlError> {
-        match self.catalog.create_user(name, host, hash).await {
-            Err(CatalogError::UserExists { .. }) if if_not_exists => Ok(()),
-            outcome => Ok(outcome?),
-        }
-    }
-
-    pub(crate) async fn drop_user(&self, name: &str, host: &str, if_exists: bool) -> Result<(), SqlError> {
-        match self.catalog.drop_user(name, host).await {
-            Err(CatalogError::UnknownUser { .. }) if if_exists => Ok(()),
-            outcome => Ok(outcome?),
-        }
     }
 }
 

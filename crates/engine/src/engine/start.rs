@@ -5,10 +5,12 @@
 //! precedes the catalog: a root with a catalog has an identity.
 
 use super::{Engine, JobsShown};
+use crate::access::Access;
+use crate::access::accounts::Accounts;
 use crate::access::finished::RequestMetrics;
 use crate::access::gate::Gate;
 use crate::access::names::Names;
-use crate::access::{Access, Everything};
+use crate::access::privileges::Privileges;
 use crate::background::JobParts;
 use crate::ddl::change::records;
 use crate::ddl::{Ddl, DdlParts};
@@ -76,12 +78,14 @@ impl Engine {
     ) -> Result<(Arc<Self>, RecoveryReport), StartError> {
         let directory = options.tables.directory().to_owned();
         let store = |options| TableStore::local(&directory, options);
-        Self::open_with(options, Arc::new(Everything), store, lines).await
+        let access =
+            |catalog: &Arc<Catalog>| -> Arc<dyn Access> { Arc::new(Privileges::new(Arc::clone(catalog))) };
+        Self::open_with(options, access, store, lines).await
     }
 
     pub(crate) async fn open_with(
         options: EngineOptions,
-        access: Arc<dyn Access>,
+        access: impl FnOnce(&Arc<Catalog>) -> Arc<dyn Access>,
         store: impl FnOnce(StoreOptions) -> Result<TableStore, TableError>,
         lines: LineFormat,
     ) -> Result<(Arc<Self>, RecoveryReport), StartError> {
@@ -146,15 +150,17 @@ impl Engine {
             requests: Arc::clone(&requests),
         };
         let increments = Arc::new(AutoIncrements::new(Arc::new(CatalogIncrements(Arc::clone(&catalog)))));
+        let access = access(&catalog);
         let shared =
             Shared { access, catalog, store, ingest, query, facts, options, background, increments, lines };
-        let Structs { gate, queries, ddl, loads, jobs, shown } = shared.structs();
+        let Structs { gate, accounts, queries, ddl, loads, jobs, shown } = shared.structs();
         let Shared { catalog, ingest, facts, options, lines, .. } = shared;
         let engine = Arc::new(Self {
             catalog,
             ingest,
             options,
             gate,
+            accounts,
             queries,
             ddl,
             loads,
@@ -269,6 +275,7 @@ struct Shared {
 /// The structs of the folders.
 struct Structs {
     gate: Arc<Gate>,
+    accounts: Accounts,
     queries: Arc<Queries>,
     ddl: Arc<Ddl>,
     loads: Arc<Loads>,
@@ -284,6 +291,12 @@ impl Shared {
             Arc::clone(&self.facts.names),
             Arc::clone(&self.facts.processes),
         ));
+        let accounts = Accounts::new(
+            Arc::clone(&gate),
+            Arc::clone(&self.catalog),
+            Arc::clone(&self.facts.names),
+            Arc::clone(&self.facts.processes),
+        );
         let generated = Arc::new(GeneratedColumns::new(Arc::clone(&self.query)));
         let queries = Arc::new(Queries::new(
             Arc::clone(&self.query),
@@ -327,7 +340,7 @@ impl Shared {
         let shown: Arc<dyn ShownJobs> =
             Arc::new(JobsShown { ddl: Arc::clone(&ddl), jobs: Arc::clone(&jobs) });
         drop(self.facts.jobs.set(Arc::downgrade(&shown)));
-        Structs { gate, queries, ddl, loads, jobs, shown }
+        Structs { gate, accounts, queries, ddl, loads, jobs, shown }
     }
 }
 

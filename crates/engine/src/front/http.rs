@@ -359,7 +359,13 @@ impl HttpLoads {
         op: TwoPhaseOp,
         target: &tributary_ingest::TwoPhaseTarget,
     ) -> Result<(), SqlError> {
-        let db = self.0.gate.database(principal, Privilege::Load, db)?;
+        let transactions = self.0.ingest.transactions();
+        let id = self.0.names().database_id(db).ok();
+        let by_label = || target.label.as_ref().and_then(|label| transactions.by_label(id?, label.as_str()));
+        let found = target.txn.and_then(|txn| transactions.by_id(txn)).or_else(by_label);
+        let table = found.filter(|info| Some(info.db) == id).map(|info| info.table_ref);
+        self.0.gate.check_transaction(principal, db, table.as_ref())?;
+        let db = self.0.gate.database(principal, Privilege::Connect, db)?;
         match op {
             TwoPhaseOp::Commit => self.0.ingest.commit_prepared(db, target).await?,
             TwoPhaseOp::Abort => self.0.ingest.abort_prepared(db, target, "User Abort").await?,
@@ -436,7 +442,7 @@ impl LoadService for HttpLoads {
     }
 
     async fn label_in_use(&self, principal: &Principal, db: &str, label: &Label) -> Option<LoadAnswer> {
-        let db = self.0.gate.database(principal, Privilege::Load, db).ok()?;
+        let db = self.0.gate.database(principal, Privilege::Connect, db).ok()?;
         let info = self.0.ingest.transactions().by_label(db, label.as_str())?;
         (info.status != TransactionStatus::Aborted)
             .then(|| LoadAnswer::label_already_exists(label.as_str(), info.txn, info.status.name()))
@@ -456,7 +462,10 @@ impl InspectService for HttpLoads {
         label: &str,
     ) -> Result<Option<LabelInfo>, SqlError> {
         let id = self.0.gate.database(principal, Privilege::Show, db)?;
-        Ok(self.0.ingest.transactions().by_label(id, label).map(|info| LabelInfo {
+        let info = self.0.ingest.transactions().by_label(id, label);
+        let info =
+            info.filter(|info| self.0.gate.check_transaction(principal, db, Some(&info.table_ref)).is_ok());
+        Ok(info.map(|info| LabelInfo {
             txn_id: info.txn,
             tables: vec![info.table_ref.table.clone()],
             status: info.status.name(),
@@ -481,7 +490,8 @@ impl InspectService for HttpLoads {
     }
 
     fn backends(&self, principal: &Principal) -> Result<Vec<Backend>, SqlError> {
-        self.0.gate.check(principal, Privilege::Show, Object::Server)?;
+        // Connectors of Doris ask for it before they load, with a user that may do nothing else.
+        self.0.gate.check(principal, Privilege::Connect, Object::Server)?;
         let options = &self.0.options;
         Ok(vec![Backend { ip: options.host.clone(), http_port: self.0.ports().webserver, is_alive: true }])
     }

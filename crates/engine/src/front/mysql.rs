@@ -41,7 +41,7 @@ impl ServerHooks for MysqlHooks {
     }
 
     fn is_operator(&self, user: &str) -> bool {
-        tributary_catalog::is_operator(user)
+        self.engine.accounts.is_operator(user)
     }
 
     async fn open_session(&self, info: ConnectionInfo) -> Result<Box<dyn Session>, SqlError> {

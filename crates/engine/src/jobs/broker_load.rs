@@ -129,7 +129,7 @@ impl ServerJobs {
     async fn begin_again(self: &Arc<Self>, job: &Job) -> Result<Again, SqlError> {
         let Record { db, label, user, host, zone, statement, .. } = job.record();
         let principal = self.gate.principal(&user, &host);
-        let db_id = self.gate.database(&principal, Privilege::Load, &db)?;
+        let db_id = self.gate.database(&principal, Privilege::Connect, &db)?;
         let known = self.ingest.transactions().by_label(db_id, &label);
         if let Some(info) = known.filter(|info| info.status == TransactionStatus::Visible) {
             let ended = Ended::committed(Some(info.txn), info.rows, None, self.unix_ms());

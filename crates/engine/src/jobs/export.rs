@@ -44,7 +44,7 @@ impl ServerJobs {
         export: Export,
     ) -> Result<(), SqlError> {
         let table = export.table.resolve(session_db)?;
-        self.gate.database(principal, Privilege::Select, &table.db)?;
+        self.gate.database(principal, Privilege::Connect, &table.db)?;
         let unfinished = self.exports.unfinished();
         if unfinished >= UNFINISHED_MAX {
             return Err(refused(format!(

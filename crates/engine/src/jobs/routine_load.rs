@@ -28,7 +28,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-use crate::access::{Object, Privilege};
+use crate::access::{Object, Privilege, Resource};
 use crate::background::record::Envelope;
 use crate::jobs::ServerJobs;
 use crate::load::partial_update::Updates;
@@ -166,6 +166,7 @@ impl ServerJobs {
                 None
             }
         };
+        self.gate.check(principal, Privilege::Usage, Object::Resource(Resource::Kafka))?;
         let unknown = || SqlError::new(ErrorCode::UnknownDatabase, format!("Unknown database '{db}'"));
         let db_id = self.catalog.database_id(&db).ok_or_else(unknown)?;
         let _changing = self.routine.changing.lock().await;

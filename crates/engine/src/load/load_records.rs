@@ -2,7 +2,7 @@
 //!
 //! They are in memory only, of the newest loads, and lost in a restart.
 
-use crate::access::Privilege;
+use crate::access::{Object, Privilege};
 use crate::load::Loads;
 use crate::node::clock::date_time_ms;
 use parking_lot::Mutex;
@@ -77,7 +77,10 @@ impl Loads {
         self.gate.database(principal, Privilege::Show, db)?;
         let mut grid = Grid::new(&COLUMNS);
         for (at_ms, load) in self.load_records.stream_loads.lock().iter() {
-            if load.answer.table.as_ref().is_some_and(|table| table.db == db) {
+            let of_db = load.answer.table.as_ref().filter(|table| table.db == db);
+            if of_db.is_some_and(|table| {
+                self.gate.allows(principal, Privilege::Load, Object::Table { db, table: &table.table })
+            }) {
                 grid.push(row(*at_ms, load));
             }
         }

@@ -1,8 +1,8 @@
 //! The query engine's view of the server: names and facts.
 
 use crate::access::names::Names;
-use crate::access::processes::Processes;
-use crate::access::{Access, Object, Privilege};
+use crate::access::processes::{Process, Processes};
+use crate::access::{Access, Object, Privilege, Resource};
 use crate::ddl::partitions::temporary::name_beside;
 use crate::files::FileReading;
 use crate::node::clock::date_time;
@@ -17,7 +17,7 @@ use tributary_catalog::Catalog;
 use tributary_query::{
     Cell, FileTable, JobKind, Namespace, ProcessRow, SchemaChangeRow, ServerFacts, SessionView,
 };
-use tributary_sql::{FileCall, without_secrets};
+use tributary_sql::{FileCall, FileFunction, without_secrets};
 use tributary_table::Table;
 use tributary_types::{ColumnChange, ErrorCode, Principal, SqlError, TableDef, TableId, ViewDef};
 
@@ -67,6 +67,14 @@ impl EngineNamespace {
     }
 }
 
+impl EngineNamespace {
+    /// A user's own connections are shown to it.
+    fn shows_process(&self, process: &Process) -> bool {
+        self.viewer.as_ref().is_some_and(|(_, who)| process.is_of(who))
+            || self.shows(Object::Connection(process.id))
+    }
+}
+
 impl Namespace for EngineNamespace {
     fn databases(&self) -> Vec<String> {
         let all = self.facts.names.databases();
@@ -105,6 +113,18 @@ impl Namespace for EngineNamespace {
         Ok(self.view_of_view(database, name))
     }
 
+    fn described_table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError> {
+        let Some((access, who)) = &self.viewer else { return Ok(None) };
+        access.check(who, Privilege::Show, Object::Table { db: database, table: name })?;
+        Ok(self.table_of_view(database, name))
+    }
+
+    fn described_view(&self, database: &str, name: &str) -> Result<Option<Arc<ViewDef>>, SqlError> {
+        let Some((access, who)) = &self.viewer else { return Ok(None) };
+        access.check(who, Privilege::Show, Object::Table { db: database, table: name })?;
+        Ok(self.view_of_view(database, name))
+    }
+
     fn table_of_view(&self, database: &str, name: &str) -> Option<Arc<Table>> {
         self.facts.names.find(database, name)
     }
@@ -133,8 +153,14 @@ impl Namespace for EngineNamespace {
     ) -> BoxFuture<'a, Result<Arc<dyn FileTable>, SqlError>> {
         Box::pin(async move {
             match &self.viewer {
-                // The privilege to load files includes reading them.
-                Some((access, who)) => access.check(who, Privilege::Load, Object::Server)?,
+                Some((access, who)) => {
+                    let resource = match call.function {
+                        FileFunction::S3 => Resource::S3,
+                        FileFunction::Http => Resource::Http,
+                        FileFunction::Local => Resource::Local,
+                    };
+                    access.check(who, Privilege::Usage, Object::Resource(resource))?;
+                }
                 None => {
                     let text = "files can't be read here: name them in FROM of a query of its own";
                     return Err(SqlError::detail(ErrorCode::NotSupported, text));
@@ -153,13 +179,13 @@ impl Namespace for EngineNamespace {
     fn processes(&self) -> Vec<ProcessRow> {
         let all = self.facts.processes.all();
         all.iter()
-            .filter(|process| self.shows(Object::Connection(process.id)))
+            .filter(|process| self.shows_process(process))
             .map(|process| {
                 let state = process.state();
                 let is_running = state.is_running;
                 ProcessRow {
                     id: process.id,
-                    user: state.user,
+                    user: state.principal.user().to_owned(),
                     host: process.peer.clone(),
                     login_time: date_time(process.login_unix_ms),
                     database: state.database,

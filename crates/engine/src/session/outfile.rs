@@ -4,7 +4,7 @@
 
 use super::EngineSession;
 use crate::access::interrupt::Interrupt;
-use crate::access::{Object, Privilege};
+use crate::access::writing;
 use crate::answer::Answer;
 use crate::files::outfile::{PROPERTIES, Target, file_bytes_max, form, write, wrong};
 use std::sync::Arc;
@@ -21,8 +21,8 @@ impl EngineSession {
         params: &[ScalarValue],
     ) -> Result<Answer, SqlError> {
         let is_local = outfile.path.starts_with("file://");
-        let privilege = if is_local { Privilege::Admin } else { Privilege::Load };
-        self.engine.gate.check(&self.principal, privilege, Object::Server)?;
+        let (privilege, object) = writing(is_local);
+        self.engine.gate.check(&self.principal, privilege, object)?;
         let given = outfile.properties.0.iter().cloned();
         let mut properties: Properties = given.collect();
         let form = form(outfile.format.as_deref(), &mut properties, self.engine.lines)?;

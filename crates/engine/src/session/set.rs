@@ -84,11 +84,7 @@ impl EngineSession {
                 None => Ok(()),
             },
             SetItem::Password { user, password } => {
-                let name = user.map_or_else(|| self.principal.user().to_owned(), |user| user.name);
-                if name != self.principal.user() {
-                    self.engine.gate.check(&self.principal, Privilege::Admin, Object::User(&name))?;
-                }
-                self.engine.gate.set_password(&name, password).await
+                self.engine.accounts.set_password(&self.principal, user.as_ref(), password).await
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::errors::Parsed;
 use crate::names;
 use crate::parse::partition::PartitionItem;
 use crate::parse::{
-    create_as, index, partition, recycle, rollup, routine_load, types, unsupported, user, view,
+    create_as, grant, index, partition, recycle, rollup, routine_load, types, unsupported, user, view,
 };
 use sqlparser::tokenizer::Token;
 use tributary_types::table::{Buckets, Distribution};
@@ -28,6 +28,9 @@ pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     }
     if cursor.eat("USER") {
         return user::create(cursor);
+    }
+    if cursor.eat("ROLE") {
+        return grant::create_role(cursor);
     }
     if cursor.eat("INDEX") {
         return index::create(cursor);
@@ -241,6 +244,9 @@ pub(crate) fn drop(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.eat("USER") {
         return user::drop(cursor);
     }
+    if cursor.eat("ROLE") {
+        return grant::drop_role(cursor);
+    }
     if cursor.eat("VIEW") {
         return view::drop(cursor);
     }
@@ -277,6 +283,9 @@ pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.advance();
     if cursor.eat("USER") {
         return user::alter(cursor);
+    }
+    if cursor.eat("ROLE") {
+        return grant::alter_role(cursor);
     }
     if cursor.eat_all("ROUTINE LOAD") {
         return routine_load::alter(cursor);

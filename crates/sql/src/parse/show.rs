@@ -283,24 +283,27 @@ fn of_the_server(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
     if cursor.eat_all("FULL PROCESSLIST") {
         return Ok(Some(Show::ProcessList { full: true }));
     }
-    let show = match cursor.eat_any(&["PROCESSLIST", "BACKENDS", "FRONTENDS", "CATALOGS", "GRANTS", "ALL"]) {
-        Some("PROCESSLIST") => Show::ProcessList { full: false },
-        Some("BACKENDS") => Show::Backends,
-        Some("FRONTENDS") => {
-            cursor.eat("DISKS");
-            Show::Frontends
-        }
-        Some("CATALOGS") => Show::Catalogs { filter: filter(cursor)? },
-        Some("GRANTS") => {
-            let user = if cursor.eat("FOR") { Some(user::user_name(cursor)?) } else { None };
-            Show::Grants { user, all: false }
-        }
-        Some(_) => {
-            cursor.expect("GRANTS")?;
-            Show::Grants { user: None, all: true }
-        }
-        None => return Ok(None),
-    };
+    let show =
+        match cursor.eat_any(&["PROCESSLIST", "BACKENDS", "FRONTENDS", "CATALOGS", "GRANTS", "ROLES", "ALL"])
+        {
+            Some("PROCESSLIST") => Show::ProcessList { full: false },
+            Some("BACKENDS") => Show::Backends,
+            Some("FRONTENDS") => {
+                cursor.eat("DISKS");
+                Show::Frontends
+            }
+            Some("ROLES") => Show::Roles,
+            Some("CATALOGS") => Show::Catalogs { filter: filter(cursor)? },
+            Some("GRANTS") => {
+                let user = if cursor.eat("FOR") { Some(user::user_name(cursor)?) } else { None };
+                Show::Grants { user, all: false }
+            }
+            Some(_) => {
+                cursor.expect("GRANTS")?;
+                Show::Grants { user: None, all: true }
+            }
+            None => return Ok(None),
+        };
     Ok(Some(show))
 }
 

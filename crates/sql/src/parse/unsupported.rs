@@ -5,11 +5,9 @@ use sqlparser::tokenizer::Location;
 use tributary_types::{ErrorCode, SqlError};
 
 /// First words of statements that are not built, and what to do instead.
-const STATEMENTS: [(&str, &str); 44] = [
+const STATEMENTS: [(&str, &str); 42] = [
     ("REPLACE", "use INSERT"),
     ("MERGE", "use INSERT"),
-    ("GRANT", "every user may do everything"),
-    ("REVOKE", "every user may do everything"),
     ("LOAD", "use LOAD DATA, LOAD LABEL, or Stream Load (PUT /api/{db}/{table}/_stream_load)"),
     ("BACKUP", "copy the storage root"),
     ("RESTORE", "copy the storage root"),

@@ -3,7 +3,7 @@
 use crate::ast::{Kill, Statement, UserName};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
-use crate::parse::unsupported;
+use crate::parse::{grant, unsupported};
 use sqlparser::tokenizer::Token;
 use tributary_types::{ErrorCode, PasswordHash, SqlError};
 
@@ -15,8 +15,13 @@ pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     let if_not_exists = cursor.eat_all("IF NOT EXISTS");
     let user = user_name(cursor)?;
     let password = identified(cursor)?;
+    let role = match cursor.eat_all("DEFAULT ROLE") {
+        true => Some(grant::role_name(cursor)?),
+        false => None,
+    };
+    let comment = comment(cursor)?;
     refuse_options(cursor)?;
-    Ok(Statement::CreateUser { user, if_not_exists, password })
+    Ok(Statement::CreateUser { user, if_not_exists, password, role, comment })
 }
 
 /// After `ALTER USER`.
@@ -130,7 +135,12 @@ fn hash(text: &str) -> Parsed<PasswordHash> {
     })
 }
 
-/// Roles, password policies and comments of users.
+/// `COMMENT '…'`, empty without it.
+pub(crate) fn comment(cursor: &mut Cursor<'_>) -> Parsed<String> {
+    if cursor.eat("COMMENT") { cursor.string("a comment in quotes") } else { Ok(String::new()) }
+}
+
+/// Password policies, and what ALTER USER does not change.
 fn refuse_options(cursor: &mut Cursor<'_>) -> Parsed<()> {
     const OPTIONS: [&str; 9] = [
         "DEFAULT",

@@ -141,7 +141,7 @@ fn a_gzip_bomb_is_refused_in_bounded_memory() {
         path
     };
     let zeros = make("zeros.gz", "head -c 1073741824 /dev/zero");
-    let wide = make("wide.gz", "yes 1,2,3,4,5,6,7,8,9,10,11,12 | head -c 200000000");
+    let wide = make("wide.gz", "yes 1,2,3,4,5,6,7,8,9,10,11,12 | head -c 100000000");
     for bomb in [&zeros, &wide] {
         for mode in ["off_mode", "async_mode"] {
             let reply = Curl::stream_load(&server, &db.name, "dt")

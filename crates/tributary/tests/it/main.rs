@@ -58,6 +58,7 @@ mod overwrite;
 mod packed_bodies;
 mod partial_update;
 mod partitions;
+mod privileges;
 mod python;
 mod recycle;
 mod rollups;

@@ -2,7 +2,7 @@
 
 use super::path::{self, PathValues};
 use super::refused;
-use crate::access::{Object, Privilege};
+use crate::access::{Object, Privilege, Resource};
 use crate::jobs::ServerJobs;
 use crate::load::body::reader::{MappedColumn, Value, resolve_derived};
 use crate::load::hidden_columns;
@@ -122,7 +122,7 @@ impl Plan {
             return Err(SqlError::detail(ErrorCode::NotSupported, text));
         }
         let table = jobs.gate.table(principal, Privilege::Load, None, Some(db), name)?;
-        jobs.gate.check(principal, Privilege::Load, Object::Server)?;
+        jobs.gate.check(principal, Privilege::Usage, Object::Resource(Resource::S3))?;
         let properties = JobProperties::of(load)?;
         let is_temporary = |part: &DataInfile| matches!(part.partitions, PartitionNames::Temporary(_));
         let fills_temporary = load.parts.iter().any(is_temporary);

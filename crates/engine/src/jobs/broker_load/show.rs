@@ -4,6 +4,7 @@ use super::job::{Job, Record, State};
 use crate::access::Privilege;
 use crate::jobs::ServerJobs;
 use crate::node::clock::date_time;
+use std::sync::Arc;
 use tributary_query::{Cell, Grid};
 use tributary_types::{Principal, SqlError};
 
@@ -38,19 +39,36 @@ impl ServerJobs {
     pub(crate) fn show_loads(&self, principal: &Principal, db: &str) -> Result<Grid, SqlError> {
         self.gate.database(principal, Privilege::Show, db)?;
         let mut grid = Grid::new(&COLUMNS);
-        for job in self.broker_loads.of_db(db) {
+        for job in self.shown_loads(principal, db) {
             grid.push(row(&job, job.record()));
         }
         Ok(grid)
     }
 
+    /// The jobs of a database that load into tables into which `principal` may load.
+    fn shown_loads(&self, principal: &Principal, db: &str) -> Vec<Arc<Job>> {
+        let mut all = self.broker_loads.of_db(db);
+        all.retain(|job| self.check_label(principal, db, &job.record().label).is_ok());
+        all
+    }
+
+    /// Checks that `principal` may load into the table of a label's transaction.
+    ///
+    /// # Errors
+    /// As [`check_transaction`](crate::access::gate::Gate::check_transaction).
+    pub(crate) fn check_label(&self, principal: &Principal, db: &str, label: &str) -> Result<(), SqlError> {
+        let id = self.catalog.database_id(db);
+        let info = id.and_then(|id| self.ingest.transactions().by_label(id, label));
+        self.gate.check_transaction(principal, db, info.map(|info| info.table_ref).as_ref())
+    }
+
     /// The same for `information_schema`, each with the database.
-    pub(crate) fn load_job_rows(&self, db: &str) -> Vec<Vec<Cell>> {
+    pub(crate) fn load_job_rows(&self, principal: &Principal, db: &str) -> Vec<Vec<Cell>> {
         let with_db = |mut row: Vec<Cell>| {
             row.push(db.into());
             row
         };
-        self.broker_loads.of_db(db).iter().map(|job| with_db(row(job, job.record()))).collect()
+        self.shown_loads(principal, db).iter().map(|job| with_db(row(job, job.record()))).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The plan of a statement: the rows, their destination, and how their files are written.
 
 use super::refused;
-use crate::access::{Object, Privilege};
+use crate::access::writing;
 use crate::files::outfile::{Form, file_bytes_max, form};
 use crate::jobs::ServerJobs;
 use serde_json::json;
@@ -65,8 +65,8 @@ impl Plan {
         export: &Export,
     ) -> Result<Self, SqlError> {
         let is_local = export.path.starts_with("file://");
-        let privilege = if is_local { Privilege::Admin } else { Privilege::Load };
-        jobs.gate.check(principal, privilege, Object::Server)?;
+        let (privilege, object) = writing(is_local);
+        jobs.gate.check(principal, privilege, object)?;
         let lower = |(name, text): &(String, String)| (name.to_ascii_lowercase(), text.clone());
         let mut given: Vec<(String, String)> = export.properties.0.iter().map(lower).collect();
         let mut properties: Properties = given.iter().cloned().collect();

@@ -2,7 +2,7 @@
 
 use super::record::{Record, State};
 use super::{Job, no_database};
-use crate::access::Privilege;
+use crate::access::{Object, Privilege};
 use crate::jobs::ServerJobs;
 use crate::node::clock::date_time;
 use serde_json::json;
@@ -35,7 +35,12 @@ impl ServerJobs {
         self.gate.database(principal, Privilege::Show, db)?;
         let mut grid = Grid::new(&COLUMNS);
         for job in self.exports.of_db(db) {
-            grid.push(row(&job, job.record()));
+            let record = job.record();
+            let object = Object::Table { db, table: &record.table };
+            if !self.gate.allows(principal, Privilege::Select, object) {
+                continue;
+            }
+            grid.push(row(&job, record));
         }
         Ok(grid)
     }

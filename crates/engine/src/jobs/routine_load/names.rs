@@ -117,10 +117,10 @@ impl Names {
         let shown = String::from_utf8_lossy(name);
         let nothing = || Named::Nothing(format!("unknown table '{shown}' in database '{db}'"));
         let Ok(name) = std::str::from_utf8(name) else { return Ok(nothing()) };
-        let Some(table) = jobs.names.find(db, name) else { return Ok(nothing()) };
         jobs.gate
             .check(&self.principal, Privilege::Load, Object::Table { db, table: name })
             .map_err(|error| Halt::Pause(Reason::internal(error.detail_text())))?;
+        let Some(table) = jobs.names.find(db, name) else { return Ok(nothing()) };
         Ok(Named::Table { table, part: None })
     }
 

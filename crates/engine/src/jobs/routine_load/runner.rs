@@ -88,7 +88,7 @@ impl ServerJobs {
     /// The destination of a job's messages, if it still exists and the job's creator may load into it.
     fn target_of_job(&self, job: &Job) -> Result<Target, Halt> {
         let kept = job.kept();
-        let principal = Principal::new(&kept.user, &kept.host, self.names.generation());
+        let principal = self.gate.principal(&kept.user, &kept.host);
         let Some(id) = kept.table else {
             // The tables are checked when messages name them.
             return match self.catalog.database_id(&kept.db) {

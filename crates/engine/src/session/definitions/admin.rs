@@ -75,17 +75,21 @@ impl EngineSession {
                 }
                 self.interrupt().wait(engine.ddl.cancel_alter(&name)).await??;
             }
-            Statement::CreateUser { user, if_not_exists, password } => {
+            Statement::CreateUser { user, if_not_exists, password, role, comment } => {
                 let hash = password.unwrap_or(PasswordHash::EMPTY);
-                engine.ddl.create_user(&user.name, &user.host, hash, if_not_exists).await?;
+                let (who, role) = (&self.principal, role.as_deref());
+                engine.accounts.create_user(who, &user, hash, role, comment, if_not_exists).await?;
             }
             Statement::AlterUser { user, password, .. } => {
                 let hash = password.unwrap_or(PasswordHash::EMPTY);
-                engine.gate.set_password(&user.name, hash).await?;
+                engine.accounts.set_password(&self.principal, Some(&user), hash).await?;
             }
             Statement::DropUser { user, if_exists } => {
-                engine.ddl.drop_user(&user.name, &user.host, if_exists).await?;
+                engine.accounts.drop_user(&self.principal, &user, if_exists).await?;
             }
+            Statement::Role(statement) => engine.accounts.change_role(&self.principal, &statement).await?,
+            Statement::Grant(statement) => engine.accounts.grant(&self.principal, &statement).await?,
+            Statement::Revoke(statement) => engine.accounts.revoke(&self.principal, &statement).await?,
             Statement::Kill(kill) => self.kill_other(&kill)?,
             Statement::CleanLabel { db, label } => {
                 let db = self.database_or(db.as_deref())?;
@@ -189,7 +193,10 @@ impl EngineSession {
             Show::Errors { count: false } => Grid::new(&["Level", "Code", "Message"]),
             Show::LastInsert => self.show_last_insert(),
             Show::Transaction { db, by } => self.show_transaction(db.as_deref(), by)?,
-            Show::Grants { .. } => self.show_grants(),
+            Show::Grants { user, all } => {
+                self.engine.accounts.show_grants(&self.principal, user.as_ref(), *all)?
+            }
+            Show::Roles => self.engine.accounts.show_roles(),
             Show::Load { db, tail } => {
                 let grid = self.engine.jobs.show_loads(&self.principal, self.database_or(db.as_deref())?)?;
                 self.queries.tailed(&self.view(), grid, tail, 1)?
@@ -223,7 +230,10 @@ impl EngineSession {
     }
 
     fn show_create_view(&self, name: &Name) -> Result<Grid, SqlError> {
-        let view = self.engine.ddl.view_called(&name.resolve(self.database.as_deref())?)?;
+        let name = name.resolve(self.database.as_deref())?;
+        let object = Object::Table { db: &name.db, table: &name.table };
+        self.engine.gate.check(&self.principal, Privilege::ShowView, object)?;
+        let view = self.engine.ddl.view_called(&name)?;
         let statement = tributary_sql::show_create_view(&view);
         Ok(Grid::new(&["View", "Create View", "character_set_client", "collation_connection"]).with_row(
             vec![view.name.as_str().into(), statement.into(), "utf8mb4".into(), "utf8mb4_0900_bin".into()],
@@ -251,16 +261,6 @@ impl EngineSession {
             status.name().into(),
             last.loaded.to_string().into(),
             last.filtered.to_string().into(),
-        ])
-    }
-
-    fn show_grants(&self) -> Grid {
-        Grid::new(&["UserIdentity", "Comment", "Password", "Roles", "GlobalPrivs"]).with_row(vec![
-            format!("'{}'@'%'", self.principal.user()).into(),
-            "".into(),
-            if self.engine.gate.has_password(self.principal.user()) { "Yes" } else { "No" }.into(),
-            "operator".into(),
-            "Node_priv,Admin_priv".into(),
         ])
     }
 }

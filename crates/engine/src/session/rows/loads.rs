@@ -26,6 +26,7 @@ impl EngineSession {
             WarningsOf::Label { db, label } => {
                 let db = self.database_or(db.as_deref())?;
                 let id = self.engine.gate.database(&self.principal, Privilege::Show, db)?;
+                self.engine.jobs.check_label(&self.principal, db, label)?;
                 let url = self.engine.jobs.reasons_url(id, db, label).ok_or_else(|| {
                     wrong(format!(
                         "there are no reasons for rejected rows of label [{label}] in database [{db}]: no row of it was rejected, \
@@ -65,6 +66,7 @@ impl EngineSession {
     pub(in crate::session) fn show_create_load(&self, label: &Name) -> Result<Grid, SqlError> {
         let db = self.database_or(label.db.as_deref())?;
         self.engine.gate.database(&self.principal, Privilege::Show, db)?;
+        self.engine.jobs.check_label(&self.principal, db, &label.table)?;
         let job = self.engine.jobs.broker_load_of(db, &label.table);
         let job = job.ok_or_else(|| {
             wrong(format!("there is no job of LOAD LABEL [{}] in database [{db}]", label.table))
@@ -78,25 +80,30 @@ impl EngineSession {
         db: Option<&str>,
         by: &TransactionBy,
     ) -> Result<Grid, SqlError> {
-        let db = self.engine.gate.database(&self.principal, Privilege::Show, self.database_or(db)?)?;
+        let name = self.database_or(db)?;
+        let gate = &self.engine.gate;
+        let db = gate.database(&self.principal, Privilege::Show, name)?;
+        let is_shown = |info: &TransactionInfo| {
+            gate.check_transaction(&self.principal, name, Some(&info.table_ref)).is_ok()
+        };
         let transactions = self.engine.ingest.transactions();
         let found = match by {
             TransactionBy::Id(id) => {
-                let found = transactions.by_id(TxnId(*id)).filter(|info| info.db == db);
+                let found = transactions.by_id(TxnId(*id)).filter(|info| info.db == db && is_shown(info));
                 vec![found.ok_or_else(|| wrong(format!("transaction with id {id} does not exist")))?]
             }
             TransactionBy::Label(label) => {
-                let found = transactions.by_label(db, label);
+                let found = transactions.by_label(db, label).filter(is_shown);
                 vec![found.ok_or_else(|| wrong(format!("transaction with label {label} does not exist")))?]
             }
             TransactionBy::LabelLike(pattern) => {
                 let mut all = transactions.of_db(db);
-                all.retain(|info| like(info.label.as_str(), pattern));
+                all.retain(|info| like(info.label.as_str(), pattern) && is_shown(info));
                 all
             }
             TransactionBy::Status(status) => {
                 let mut all = transactions.of_db(db);
-                all.retain(|info| info.status.name() == status);
+                all.retain(|info| info.status.name() == status && is_shown(info));
                 all
             }
         };

@@ -57,6 +57,14 @@ impl Namespace for Chosen {
         self.all.table(database, name)
     }
 
+    fn described_table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError> {
+        self.all.described_table(database, name)
+    }
+
+    fn described_view(&self, database: &str, name: &str) -> Result<Option<Arc<ViewDef>>, SqlError> {
+        self.all.described_view(database, name)
+    }
+
     fn views(&self, database: &str) -> Vec<Arc<ViewDef>> {
         let mut all = self.all.views(database);
         if let Some(names) = &self.tables {

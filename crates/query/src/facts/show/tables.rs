@@ -22,7 +22,7 @@ impl Facts<'_> {
         name: &Name,
     ) -> Result<(TableRef, Option<Arc<Table>>), SqlError> {
         let name = name.resolve(session.database.as_deref())?;
-        let found = self.namespace.table(&name.db, &name.table)?;
+        let found = self.namespace.described_table(&name.db, &name.table)?;
         Ok((name, found))
     }
 
@@ -30,7 +30,7 @@ impl Facts<'_> {
         let (name, found) = self.resolve(session, name)?;
         match found {
             Some(table) => Ok(table),
-            None if self.namespace.view(&name.db, &name.table)?.is_some() => {
+            None if self.namespace.described_view(&name.db, &name.table)?.is_some() => {
                 Err(SqlError::wrong_object(&name, "BASE TABLE", ""))
             }
             None => Err(self.missing(&name)),
@@ -154,7 +154,7 @@ impl Facts<'_> {
             }
             return Ok(grid);
         }
-        if let Some(view) = self.namespace.view(&name.db, &name.table)? {
+        if let Some(view) = self.namespace.described_view(&name.db, &name.table)? {
             for column in &view.columns {
                 let collation = column.data_type.is_text().then_some(COLLATION);
                 grid.push(described(column, full.then_some((collation, column.comment.as_str())), "NONE"));
@@ -195,7 +195,7 @@ impl Facts<'_> {
             "WhereClause",
         ]);
         let (name, found) = self.resolve(session, name)?;
-        let view = self.namespace.view(&name.db, &name.table)?;
+        let view = self.namespace.described_view(&name.db, &name.table)?;
         let (model, columns): (&str, Vec<ColumnDef>) = match (&found, view) {
             (Some(table), _) => {
                 let def = table.def();

@@ -119,11 +119,25 @@ fn users_are_named_with_and_without_hosts() {
 fn users_are_created_and_altered_with_passwords() {
     let user = || UserName { name: "u".into(), host: "%".into() };
     let password = |text: &str| Some(PasswordHash::of(text));
-    let created = Statement::CreateUser { user: user(), if_not_exists: true, password: password("p") };
+    let created = Statement::CreateUser {
+        user: user(),
+        if_not_exists: true,
+        password: password("p"),
+        role: None,
+        comment: String::new(),
+    };
     assert_eq!(ok("create user if not exists u identified by 'p'"), created);
     let altered = Statement::AlterUser { user: user(), if_exists: false, password: password("q") };
     assert_eq!(ok("alter user u identified with mysql_native_password by 'q'"), altered);
-    assert_eq!(error("create user u identified by 'p' default role 'r'").code, ErrorCode::NotSupported);
+    let created = Statement::CreateUser {
+        user: user(),
+        if_not_exists: false,
+        password: password("p"),
+        role: Some("r".into()),
+        comment: "c".into(),
+    };
+    assert_eq!(ok("create user u identified by 'p' default role 'r' comment 'c'"), created);
+    assert_eq!(error("create user u identified by 'p' password_expire never").code, ErrorCode::NotSupported);
 }
 
 #[test]
@@ -195,6 +209,7 @@ fn every_show_is_known_by_its_words() {
         ("show keys from d.t", Show::Index { table: name(Some("d"), "t") }),
         ("show grants", Show::Grants { user: None, all: false }),
         ("show all grants", Show::Grants { user: None, all: true }),
+        ("show roles", Show::Roles),
         ("show backends", Show::Backends),
         ("show frontends", Show::Frontends),
         ("show last insert", Show::LastInsert),

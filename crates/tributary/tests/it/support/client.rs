@@ -8,7 +8,7 @@ use tributary_client::{Answer, ClientError, Rows};
 
 pub use tributary_client::ServerError;
 
-/// A connection of root.
+/// A connection of root, or of another user without a password.
 pub struct Client(tributary_client::Client);
 
 /// The answer of a statement that returns no rows.
@@ -51,6 +51,12 @@ impl Client {
         answered(tributary_client::Client::connect(address, database, Some(PATIENCE))).map(Self)
     }
 
+    /// Connects as a user without a password, or returns why the server refuses it.
+    pub fn connect_as(user: &str, port: u16) -> Result<Self, ServerError> {
+        let address = ("127.0.0.1", port);
+        answered(tributary_client::Client::connect_as(user, address, None, Some(PATIENCE))).map(Self)
+    }
+
     /// Runs a statement that has no rows.
     pub fn ok(&mut self, sql: &str) -> OkAnswer {
         match self.query(sql) {
@@ -58,6 +64,11 @@ impl Client {
             Ok(Answer::Rows(rows)) => panic!("{sql}\nanswered rows: {rows:?}"),
             Err(error) => panic!("{sql}\n{error}"),
         }
+    }
+
+    /// Runs a statement, whatever it answers.
+    pub fn try_query(&mut self, sql: &str) -> Result<(), ServerError> {
+        self.query(sql).map(drop)
     }
 
     /// Runs a statement that fails.

@@ -1,0 +1,374 @@
+//! Users and roles, and their rights: the statements about them.
+//!
+//! Invariant: no statement here lets a user gain rights. To change a user, a role or a grant takes GRANT there and every right
+//! involved; so setting the password of another user opens nothing that was closed before.
+//!
+//! Source of the rules and columns: Doris's manual.
+
+use crate::access::gate::Gate;
+use crate::access::names::Names;
+use crate::access::processes::Processes;
+use crate::access::{Object, Privilege, Resource};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tributary_catalog::{Catalog, CatalogError, Grantee, User};
+use tributary_query::{Cell, Grid};
+use tributary_sql::{GrantStatement, GrantedThing, GranteeName, RoleStatement, UserName};
+use tributary_types::privilege::{GrantScope, Granted, Grants, Right, Rights};
+use tributary_types::{ErrorCode, PasswordHash, Principal, SqlError};
+
+/// The user that only itself may change.
+const ROOT: &str = "root";
+/// The resource that stands for all.
+const ALL_RESOURCES: &str = "%";
+const GRANT_COLUMNS: [&str; 15] = [
+    "UserIdentity",
+    "Comment",
+    "Password",
+    "Roles",
+    "GlobalPrivs",
+    "CatalogPrivs",
+    "DatabasePrivs",
+    "TablePrivs",
+    "ColPrivs",
+    "ResourcePrivs",
+    "CloudClusterPrivs",
+    "CloudStagePrivs",
+    "StorageVaultPrivs",
+    "WorkloadGroupPrivs",
+    "ComputeGroupPrivs",
+];
+const ROLE_COLUMNS: [&str; 8] = [
+    "Name",
+    "Comment",
+    "Users",
+    "GlobalPrivs",
+    "CatalogPrivs",
+    "DatabasePrivs",
+    "TablePrivs",
+    "ResourcePrivs",
+];
+
+/// Changes users and roles.
+pub(crate) struct Accounts {
+    gate: Arc<Gate>,
+    catalog: Arc<Catalog>,
+    names: Arc<Names>,
+    processes: Arc<Processes>,
+    /// The server listens where strangers reach it.
+    needs_passwords: AtomicBool,
+}
+
+impl Accounts {
+    pub fn new(gate: Arc<Gate>, catalog: Arc<Catalog>, names: Arc<Names>, processes: Arc<Processes>) -> Self {
+        Self { gate, catalog, names, processes, needs_passwords: AtomicBool::new(false) }
+    }
+
+    /// From now on no user can be without a password.
+    pub fn require_passwords(&self) {
+        self.needs_passwords.store(true, Ordering::Release);
+    }
+
+    /// Whether a user of that name may administer the server.
+    pub fn is_operator(&self, name: &str) -> bool {
+        let of_name = self.catalog.users();
+        let mut of_name = of_name.iter().filter(|user| user.name == name);
+        of_name.any(|user| {
+            let global = self.catalog.grants_of(&user.name, &user.host).global();
+            global.has_any(Rights::of(&[Right::Node, Right::Admin]))
+        })
+    }
+
+    pub async fn create_user(
+        &self,
+        who: &Principal,
+        name: &UserName,
+        hash: PasswordHash,
+        role: Option<&str>,
+        comment: String,
+        if_not_exists: bool,
+    ) -> Result<(), SqlError> {
+        self.refuse_open_door(name, hash)?;
+        let mut user = User::new(&name.name, &name.host, hash);
+        user.account.comment = comment;
+        if let Some(role) = role {
+            self.check_role(who, role)?;
+            user.account.roles.insert(role.to_owned());
+        }
+        match self.catalog.create_user(user).await {
+            Err(CatalogError::UserExists { .. }) if if_not_exists => Ok(()),
+            outcome => self.changed(outcome),
+        }
+    }
+
+    pub async fn drop_user(&self, who: &Principal, user: &UserName, if_exists: bool) -> Result<(), SqlError> {
+        self.check_change(who, user)?;
+        match self.catalog.drop_user(&user.name, &user.host).await {
+            Err(CatalogError::UnknownUser { .. }) if if_exists => Ok(()),
+            outcome => {
+                self.changed(outcome)?;
+                let all = self.processes.all();
+                let of_user = all.iter().filter(|process| process.is_of_account(&user.name, &user.host));
+                of_user.for_each(|process| process.kill());
+                Ok(())
+            }
+        }
+    }
+
+    /// Sets the password of a user; one's own needs no right.
+    pub async fn set_password(
+        &self,
+        who: &Principal,
+        user: Option<&UserName>,
+        hash: PasswordHash,
+    ) -> Result<(), SqlError> {
+        let own = UserName { name: who.user().to_owned(), host: who.account_host().to_owned() };
+        let user = user.unwrap_or(&own);
+        if *user != own {
+            self.gate.check(who, Privilege::Grant, Object::Server)?;
+            self.check_change(who, user)?;
+        }
+        self.refuse_open_door(user, hash)?;
+        self.changed(self.catalog.set_password(&user.name, &user.host, hash).await)
+    }
+
+    pub async fn change_role(&self, who: &Principal, statement: &RoleStatement) -> Result<(), SqlError> {
+        match statement {
+            RoleStatement::Create { name, if_not_exists, comment } => {
+                match self.catalog.create_role(name, comment).await {
+                    Err(CatalogError::RoleExists(_)) if *if_not_exists => Ok(()),
+                    outcome => self.changed(outcome),
+                }
+            }
+            RoleStatement::Alter { name, comment } => {
+                self.check_role(who, name)?;
+                self.changed(self.catalog.alter_role(name, comment).await)
+            }
+            RoleStatement::Drop { name, if_exists } => {
+                if *if_exists && self.catalog.grants_of_role(name).is_none() {
+                    return Ok(());
+                }
+                self.check_role(who, name)?;
+                self.changed(self.catalog.drop_role(name).await)
+            }
+        }
+    }
+
+    /// The right to grant at all was checked with the statement.
+    pub async fn grant(&self, who: &Principal, statement: &GrantStatement) -> Result<(), SqlError> {
+        match (&statement.granted, &statement.grantee) {
+            (GrantedThing::Rights { scope, granted }, to) => {
+                self.check_rights(who, scope, granted)?;
+                let to = grantee(to);
+                self.changed(self.catalog.grant(&to, scope, granted).await)
+            }
+            (GrantedThing::Roles(roles), GranteeName::User(user)) => {
+                self.check_roles(who, roles)?;
+                self.changed(self.catalog.grant_roles(&user.name, &user.host, roles).await)
+            }
+            (GrantedThing::Roles(_), GranteeName::Role(_)) => Err(role_of_role()),
+        }
+    }
+
+    /// The right to revoke at all was checked with the statement.
+    pub async fn revoke(&self, who: &Principal, statement: &GrantStatement) -> Result<(), SqlError> {
+        match (&statement.granted, &statement.grantee) {
+            (GrantedThing::Rights { scope, granted }, from) => {
+                self.check_rights(who, scope, granted)?;
+                let from = grantee(from);
+                self.changed(self.catalog.revoke(&from, scope, granted).await)
+            }
+            (GrantedThing::Roles(roles), GranteeName::User(user)) => {
+                self.check_roles(who, roles)?;
+                self.changed(self.catalog.revoke_roles(&user.name, &user.host, roles).await)
+            }
+            (GrantedThing::Roles(_), GranteeName::Role(_)) => Err(role_of_role()),
+        }
+    }
+
+    /// The grid of SHOW GRANTS: of one user, by default one's own, or of all users.
+    pub fn show_grants(&self, who: &Principal, user: Option<&UserName>, all: bool) -> Result<Grid, SqlError> {
+        let users = match (all, user) {
+            (true, _) => self.catalog.users(),
+            (false, Some(user)) => vec![self.user(&user.name, &user.host)?],
+            (false, None) => vec![self.user(who.user(), who.account_host())?],
+        };
+        let mut grid = Grid::new(&GRANT_COLUMNS);
+        for user in users {
+            let grants = self.catalog.grants_of(&user.name, &user.host);
+            let roles: Vec<&str> = user.account.roles.iter().map(String::as_str).collect();
+            let has_password = if user.password_hash.is_empty() { "No" } else { "Yes" };
+            let mut row: Vec<Cell> = vec![
+                format!("'{}'@'{}'", user.name, user.host).into(),
+                user.account.comment.as_str().into(),
+                has_password.into(),
+                roles.join(",").into(),
+            ];
+            row.extend(global(&grants));
+            row.push(Cell::Null);
+            row.push(databases(&grants, true));
+            row.push(listed(&grants, |scope| matches!(scope, GrantScope::Table { .. })));
+            row.push(Cell::Null);
+            row.push(listed(&grants, |scope| matches!(scope, GrantScope::Resource(_))));
+            row.resize_with(GRANT_COLUMNS.len(), || Cell::Null);
+            grid.push(row);
+        }
+        Ok(grid)
+    }
+
+    /// The grid of SHOW ROLES.
+    pub fn show_roles(&self) -> Grid {
+        let users = self.catalog.users();
+        let made = self.catalog.roles();
+        let built_in = [tributary_catalog::OPERATOR_ROLE, tributary_catalog::ADMIN_ROLE];
+        let names = built_in.into_iter().chain(made.iter().map(|role| role.name.as_str()));
+        let mut grid = Grid::new(&ROLE_COLUMNS);
+        for name in names {
+            let grants = self.catalog.grants_of_role(name).unwrap_or_default();
+            let comment = made.iter().find(|role| role.name == name).map_or("", |role| role.comment.as_str());
+            let having: Vec<String> = users
+                .iter()
+                .filter(|user| user.account.roles.contains(name))
+                .map(|user| format!("'{}'@'{}'", user.name, user.host))
+                .collect();
+            let mut row: Vec<Cell> = vec![name.into(), comment.into(), having.join(", ").into()];
+            row.extend(global(&grants));
+            row.push(Cell::Null);
+            row.push(databases(&grants, false));
+            row.push(listed(&grants, |scope| matches!(scope, GrantScope::Table { .. })));
+            row.push(listed(&grants, |scope| matches!(scope, GrantScope::Resource(_))));
+            grid.push(row);
+        }
+        grid
+    }
+
+    fn user(&self, name: &str, host: &str) -> Result<Arc<User>, SqlError> {
+        let unknown = || CatalogError::UnknownUser { name: name.to_owned(), host: host.to_owned() };
+        Ok(self.catalog.user(name, host).ok_or_else(unknown)?)
+    }
+
+    /// Plans that were checked before are checked again.
+    fn changed(&self, outcome: Result<(), CatalogError>) -> Result<(), SqlError> {
+        self.names.changed();
+        Ok(outcome?)
+    }
+
+    fn refuse_open_door(&self, user: &UserName, hash: PasswordHash) -> Result<(), SqlError> {
+        if !hash.is_empty() || !self.needs_passwords.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let text = format!(
+            "user '{}'@'{}' without a password could be used by anyone who reaches this server, which listens beyond loopback: \
+             give it one, IDENTIFIED BY '…'",
+            user.name, user.host
+        );
+        Err(SqlError::detail(ErrorCode::Unknown, text))
+    }
+
+    /// Checks that `who` has every right that the user has.
+    fn check_change(&self, who: &Principal, user: &UserName) -> Result<(), SqlError> {
+        if user.name == ROOT && who.user() != ROOT {
+            return Err(SqlError::new(ErrorCode::PrivilegeDenied, "Only root user can modify root user"));
+        }
+        self.check_grants(who, &self.catalog.grants_of(&user.name, &user.host))
+    }
+
+    fn check_roles(&self, who: &Principal, roles: &[String]) -> Result<(), SqlError> {
+        roles.iter().try_for_each(|role| self.check_role(who, role))
+    }
+
+    /// Checks that the role exists, and that `who` has every right of it.
+    fn check_role(&self, who: &Principal, role: &str) -> Result<(), SqlError> {
+        let unknown = || CatalogError::UnknownRole(role.to_owned());
+        let grants = self.catalog.grants_of_role(role).ok_or_else(unknown)?;
+        self.check_grants(who, &grants)
+    }
+
+    fn check_grants(&self, who: &Principal, grants: &Grants) -> Result<(), SqlError> {
+        grants.iter().try_for_each(|(scope, granted)| self.check_rights(who, scope, granted))
+    }
+
+    fn check_rights(&self, who: &Principal, scope: &GrantScope, granted: &Granted) -> Result<(), SqlError> {
+        let object = match scope {
+            GrantScope::Global => Object::Server,
+            GrantScope::Database(db) => Object::Database(db),
+            GrantScope::Table { db, table } => Object::Table { db, table },
+            // Who may use all of them has that right on everything.
+            GrantScope::Resource(name) if name == ALL_RESOURCES => Object::Server,
+            GrantScope::Resource(name) => Object::Resource(resource(name)?),
+        };
+        granted.rights.iter().try_for_each(|right| self.gate.check(who, privilege_of(right), object))
+    }
+}
+
+fn resource(name: &str) -> Result<Resource, SqlError> {
+    let known = Resource::ALL.into_iter().find(|resource| resource.name().eq_ignore_ascii_case(name));
+    known.ok_or_else(|| {
+        let names = Resource::ALL.map(Resource::name).join(", ");
+        let text = format!("unknown resource '{name}': there are {names}, and '%' for all of them");
+        SqlError::detail(ErrorCode::Unknown, text)
+    })
+}
+
+const fn privilege_of(right: Right) -> Privilege {
+    match right {
+        Right::Node => Privilege::Node,
+        Right::Admin => Privilege::Admin,
+        Right::Grant => Privilege::Grant,
+        Right::Select => Privilege::Select,
+        Right::Load => Privilege::Load,
+        Right::Alter => Privilege::Alter,
+        Right::Create => Privilege::Create,
+        Right::Drop => Privilege::Drop,
+        Right::Usage => Privilege::Usage,
+        Right::ShowView => Privilege::ShowView,
+    }
+}
+
+fn grantee(name: &GranteeName) -> Grantee {
+    match name {
+        GranteeName::User(user) => Grantee::User { name: user.name.clone(), host: user.host.clone() },
+        GranteeName::Role(role) => Grantee::Role(role.clone()),
+    }
+}
+
+fn role_of_role() -> SqlError {
+    SqlError::detail(ErrorCode::NotSupported, "a role can not have a role: grant it to users")
+}
+
+fn global(grants: &Grants) -> Option<Cell> {
+    let rights = grants.global();
+    Some(if rights.is_empty() { Cell::Null } else { rights.to_string().into() })
+}
+
+/// The rights on databases; every user may read the ones of the server.
+fn databases(grants: &Grants, with_system: bool) -> Cell {
+    let listed = listed_texts(grants, |scope| matches!(scope, GrantScope::Database(_)));
+    let system = ["information_schema", "mysql"].map(|db| format!("internal.{db}: Select_priv"));
+    let all: BTreeSet<String> =
+        listed.into_iter().chain(system.into_iter().filter(|_| with_system)).collect();
+    joined(all.into_iter().collect())
+}
+
+fn listed(grants: &Grants, of: impl Fn(&GrantScope) -> bool) -> Cell {
+    joined(listed_texts(grants, of))
+}
+
+fn joined(texts: Vec<String>) -> Cell {
+    if texts.is_empty() { Cell::Null } else { texts.join("; ").into() }
+}
+
+fn listed_texts(grants: &Grants, of: impl Fn(&GrantScope) -> bool) -> Vec<String> {
+    let shown = |scope: &GrantScope, rights: Rights| match scope {
+        GrantScope::Global => rights.to_string(),
+        GrantScope::Database(db) => format!("internal.{db}: {rights}"),
+        GrantScope::Table { db, table } => format!("internal.{db}.{table}: {rights}"),
+        GrantScope::Resource(name) => format!("{name}: {rights}"),
+    };
+    grants
+        .iter()
+        .filter(|(scope, _)| of(scope))
+        .map(|(scope, granted)| shown(scope, granted.rights))
+        .collect()
+}

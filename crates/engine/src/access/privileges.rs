@@ -1,0 +1,247 @@
+//! Access decisions by the grants in the catalog.
+//!
+//! Grants of a user are added up once and cached until the catalog changes, so a check is two look-ups in memory. Access is refused
+//! before the object is looked up: a missing object and a forbidden one get the same answer.
+//!
+//! Source of the rules: Doris's manual of privileges (which privilege an action needs, and the texts of refusals).
+
+use crate::access::{Access, Object, Privilege};
+use arc_swap::ArcSwap;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tributary_catalog::Catalog;
+use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
+use tributary_types::system::is_system_database;
+use tributary_types::{ErrorCode, Principal, SqlError};
+
+/// Each of them shows the query of a view.
+const SHOWS_VIEWS: Rights = Rights::of(&[Right::ShowView, Right::Create, Right::Alter, Right::Drop]);
+
+/// Decides by the grants in the catalog.
+pub(crate) struct Privileges {
+    catalog: Arc<Catalog>,
+    /// Of one revision of the catalog.
+    cache: ArcSwap<Cache>,
+}
+
+/// Name and host of a user.
+type Account = (Arc<str>, Arc<str>);
+
+/// Grants by user; `None` for one that does not exist.
+#[derive(Clone, Default)]
+struct Cache {
+    revision: u64,
+    by_user: HashMap<Account, Option<Arc<Held>>>,
+}
+
+impl Privileges {
+    pub fn new(catalog: Arc<Catalog>) -> Self {
+        Self { catalog, cache: ArcSwap::default() }
+    }
+
+    /// The rights of the user, `None` if it does not exist any more.
+    fn held(&self, principal: &Principal) -> Option<Arc<Held>> {
+        // Before the grants are read: ones that change meanwhile are filed under a revision that has passed.
+        let revision = self.catalog.revision();
+        let cache = self.cache.load();
+        let key = principal.account();
+        if cache.revision == revision
+            && let Some(held) = cache.by_user.get(&key)
+        {
+            return held.clone();
+        }
+        let exists = self.catalog.user(principal.user(), principal.account_host()).is_some();
+        let grants = || self.catalog.grants_of(principal.user(), principal.account_host());
+        let held = exists.then(|| Arc::new(Held::of(&grants())));
+        self.cache.rcu(|now| {
+            let mut next = if now.revision == revision { Cache::clone(now) } else { Cache::default() };
+            next.revision = revision;
+            next.by_user.insert(key.clone(), held.clone());
+            next
+        });
+        held
+    }
+}
+
+impl Access for Privileges {
+    fn check(&self, principal: &Principal, privilege: Privilege, object: Object<'_>) -> Result<(), SqlError> {
+        match self.held(principal) {
+            Some(held) if held.allows(principal.user(), privilege, object) => Ok(()),
+            Some(_) => Err(refusal(principal, privilege, object)),
+            None => Err(SqlError::new(
+                ErrorCode::AccessDenied,
+                format!(
+                    "Access denied for user '{}'@'{}': it was dropped",
+                    principal.user(),
+                    principal.host()
+                ),
+            )),
+        }
+    }
+}
+
+/// The rights of a user, its roles' included, by the object.
+#[derive(Debug, Default)]
+struct Held {
+    global: Rights,
+    databases: HashMap<String, HeldInDatabase>,
+    resources: HashMap<String, Rights>,
+}
+
+#[derive(Debug, Default)]
+struct HeldInDatabase {
+    /// On the database and all its tables.
+    all: Rights,
+    /// On the database or any of its tables.
+    any: Rights,
+    tables: HashMap<String, Rights>,
+}
+
+impl Held {
+    fn of(grants: &Grants) -> Self {
+        let mut held = Self::default();
+        for (scope, granted) in grants.iter() {
+            let rights = granted.rights;
+            match scope {
+                GrantScope::Global => held.global = held.global.with(rights),
+                GrantScope::Database(db) => {
+                    let database = held.databases.entry(db.clone()).or_default();
+                    database.all = database.all.with(rights);
+                    database.any = database.any.with(rights);
+                }
+                GrantScope::Table { db, table } => {
+                    let database = held.databases.entry(db.clone()).or_default();
+                    let of_table = database.tables.entry(table.clone()).or_default();
+                    *of_table = of_table.with(rights);
+                    database.any = database.any.with(rights);
+                }
+                GrantScope::Resource(name) => {
+                    let of_resource = held.resources.entry(name.to_ascii_lowercase()).or_default();
+                    *of_resource = of_resource.with(rights);
+                }
+            }
+        }
+        held
+    }
+
+    fn allows(&self, user: &str, privilege: Privilege, object: Object<'_>) -> bool {
+        if self.global.has(Right::Node) || (self.global.has(Right::Admin) && privilege != Privilege::Node) {
+            return true;
+        }
+        match privilege {
+            Privilege::Connect => match object {
+                Object::Server => true,
+                Object::Database(db) => self.sees_database(db),
+                Object::Table { db, table } => self.sees_table(db, table),
+                Object::User(_) | Object::Connection(_) | Object::Resource(_) => false,
+            },
+            Privilege::Show => match object {
+                Object::Database(db) => self.sees_database(db),
+                Object::Table { db, table } => self.sees_table(db, table),
+                Object::User(name) => name == user || self.global.has(Right::Grant),
+                Object::Server | Object::Connection(_) | Object::Resource(_) => false,
+            },
+            Privilege::ShowView => self.on(object).has_any(SHOWS_VIEWS),
+            Privilege::Select => self.has(Right::Select, object) || is_of_system(object),
+            Privilege::Load => self.has(Right::Load, object),
+            Privilege::Create => self.has(Right::Create, object),
+            Privilege::Alter => self.has(Right::Alter, object),
+            Privilege::Drop => self.has(Right::Drop, object),
+            Privilege::Usage => self.has(Right::Usage, object),
+            Privilege::Grant => self.has(Right::Grant, object),
+            Privilege::Admin | Privilege::Node => false,
+        }
+    }
+
+    fn has(&self, right: Right, object: Object<'_>) -> bool {
+        self.on(object).has(right)
+    }
+
+    /// The rights on an object, including those on what it is part of.
+    fn on(&self, object: Object<'_>) -> Rights {
+        let database = |db: &str| self.databases.get(db);
+        match object {
+            Object::Server | Object::User(_) | Object::Connection(_) => self.global,
+            Object::Database(db) => database(db).map_or(self.global, |held| self.global.with(held.all)),
+            Object::Table { db, table } => database(db).map_or(self.global, |held| {
+                let of_table = held.tables.get(table).copied().unwrap_or_default();
+                self.global.with(held.all).with(of_table)
+            }),
+            Object::Resource(resource) => {
+                let of = |name: &str| self.resources.get(name).copied().unwrap_or_default();
+                self.global.with(of("%")).with(of(resource.name()))
+            }
+        }
+    }
+
+    fn sees_database(&self, db: &str) -> bool {
+        let any = self.databases.get(db).map_or(self.global, |held| self.global.with(held.any));
+        any.has_any(Rights::VISIBLE) || is_system_database(db)
+    }
+
+    fn sees_table(&self, db: &str, table: &str) -> bool {
+        self.on(Object::Table { db, table }).has_any(Rights::VISIBLE) || is_system_database(db)
+    }
+}
+
+/// Whether everybody may read it; its rows are the ones that the reader may see.
+fn is_of_system(object: Object<'_>) -> bool {
+    match object {
+        Object::Database(db) | Object::Table { db, .. } => is_system_database(db),
+        _ => false,
+    }
+}
+
+const fn right_of(privilege: Privilege) -> Right {
+    match privilege {
+        Privilege::Select | Privilege::Connect => Right::Select,
+        Privilege::Load => Right::Load,
+        Privilege::Create => Right::Create,
+        Privilege::Alter => Right::Alter,
+        Privilege::Drop => Right::Drop,
+        Privilege::Usage => Right::Usage,
+        Privilege::ShowView => Right::ShowView,
+        Privilege::Grant => Right::Grant,
+        Privilege::Node => Right::Node,
+        Privilege::Show | Privilege::Admin => Right::Admin,
+    }
+}
+
+/// The text for a client. It is the same whether the object exists or not.
+fn refusal(principal: &Principal, privilege: Privilege, object: Object<'_>) -> SqlError {
+    let (user, host) = (principal.user(), principal.host());
+    let right = right_of(privilege).name();
+    match object {
+        Object::Table { db, table } => {
+            let command = if privilege == Privilege::Show { "SHOW" } else { right };
+            SqlError::new(
+                ErrorCode::TableAccessDenied,
+                format!("{command} command denied to user '{user}'@'{host}' for table '{db}: {table}'"),
+            )
+        }
+        Object::Database(db) => SqlError::new(
+            ErrorCode::DbAccessDenied,
+            format!("Access denied for user '{user}'@'{host}' to database '{db}'"),
+        ),
+        Object::Resource(resource) => SqlError::new(
+            ErrorCode::PrivilegeDenied,
+            format!(
+                "Access denied; you need (at least one of) the (ADMIN,{right}) privilege(s) for this operation: \
+                 GRANT USAGE_PRIV ON RESOURCE '{}' TO '{user}'",
+                resource.name()
+            ),
+        ),
+        Object::Server | Object::User(_) | Object::Connection(_) => {
+            let or_admin = if right == "ADMIN" { "" } else { "ADMIN," };
+            SqlError::new(
+                ErrorCode::PrivilegeDenied,
+                format!(
+                    "Access denied; you need (at least one of) the ({or_admin}{right}) privilege(s) for this operation"
+                ),
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+use super::{error, ok};
+use crate::ast::{GrantStatement, GrantedThing, GranteeName, RoleStatement, Show, Statement, UserName};
+use tributary_types::ErrorCode;
+use tributary_types::privilege::{GrantScope, Granted, Right, Rights};
+
+fn user(name: &str, host: &str) -> GranteeName {
+    GranteeName::User(UserName { name: name.into(), host: host.into() })
+}
+
+fn granted(rights: Rights, scope: GrantScope) -> GrantedThing {
+    GrantedThing::Rights { scope, granted: Granted { rights, ..Granted::default() } }
+}
+
+fn grant(sql: &str) -> GrantStatement {
+    match ok(sql) {
+        Statement::Grant(grant) | Statement::Revoke(grant) => *grant,
+        other => panic!("{sql}: {other:?}"),
+    }
+}
+
+#[test]
+fn privileges_are_granted_on_everything_a_database_a_table_or_a_resource() {
+    let select = Rights::of(&[Right::Select]);
+    let table = || GrantScope::Table { db: "d".into(), table: "t".into() };
+    for (on, scope) in [
+        ("*.*", GrantScope::Global),
+        ("*.*.*", GrantScope::Global),
+        ("internal.*.*", GrantScope::Global),
+        ("d.*", GrantScope::Database("d".into())),
+        ("internal.d.*", GrantScope::Database("d".into())),
+        ("d.t", table()),
+        ("internal.`d`.`t`", table()),
+    ] {
+        let statement = grant(&format!("grant select_priv on {on} to u"));
+        let expected = GrantStatement { granted: granted(select, scope), grantee: user("u", "%") };
+        assert_eq!(statement, expected, "{on}");
+    }
+    for on in ["resource s3", "resource 's3'"] {
+        let statement = grant(&format!("GRANT USAGE_PRIV ON {on} TO ROLE 'r'"));
+        let scope = GrantScope::Resource("s3".into());
+        let expected = GrantStatement {
+            granted: granted(Rights::of(&[Right::Usage]), scope),
+            grantee: GranteeName::Role("r".into()),
+        };
+        assert_eq!(statement, expected, "{on}");
+    }
+    assert_eq!(
+        grant("grant usage_priv on resource * to u").granted,
+        granted(Rights::of(&[Right::Usage]), GrantScope::Resource("%".into()))
+    );
+}
+
+#[test]
+fn privileges_are_listed_or_have_a_common_name() {
+    for (list, rights) in [
+        ("SELECT_PRIV, load_priv", Rights::of(&[Right::Select, Right::Load])),
+        ("select, LOAD, Alter", Rights::of(&[Right::Select, Right::Load, Right::Alter])),
+        ("ALL", Rights::READ_WRITE),
+        ("ALL PRIVILEGES", Rights::READ_WRITE),
+        ("READ_ONLY, GRANT_PRIV", Rights::of(&[Right::Select, Right::Grant])),
+        ("SHOW_VIEW_PRIV", Rights::of(&[Right::ShowView])),
+    ] {
+        let statement = grant(&format!("revoke {list} on d.* from 'u'@'10.%'"));
+        let scope = GrantScope::Database("d".into());
+        let expected = GrantStatement { granted: granted(rights, scope), grantee: user("u", "10.%") };
+        assert_eq!(statement, expected, "{list}");
+    }
+}
+
+#[test]
+fn roles_are_made_and_granted() {
+    let roles = GrantedThing::Roles(vec!["a".into(), "b".into()]);
+    let expected = GrantStatement { granted: roles, grantee: user("u", "h") };
+    assert_eq!(grant("grant 'a', b to u@h"), expected);
+    assert_eq!(grant("revoke a, 'b' from 'u'@'h'"), expected);
+    let (name, comment) = (|| "r".to_owned(), |text: &str| text.to_owned());
+    for (sql, statement) in [
+        ("create role r", RoleStatement::Create { name: name(), if_not_exists: false, comment: comment("") }),
+        (
+            "create role if not exists 'r' comment 'c'",
+            RoleStatement::Create { name: name(), if_not_exists: true, comment: comment("c") },
+        ),
+        ("alter role r comment 'd'", RoleStatement::Alter { name: name(), comment: comment("d") }),
+        ("drop role if exists r", RoleStatement::Drop { name: name(), if_exists: true }),
+    ] {
+        assert_eq!(ok(sql), Statement::Role(statement), "{sql}");
+    }
+    assert_eq!(ok("show roles"), Statement::Show(Box::new(Show::Roles)));
+}
+
+#[test]
+fn what_cannot_be_granted_is_said() {
+    for (sql, text) in [
+        ("grant selects on d.* to u", "Unknown privilege type: selects"),
+        ("grant admin_priv on d.* to u", "Admin_priv can not be granted on d.*"),
+        ("grant select_priv on resource r to u", "Select_priv can not be granted on RESOURCE 'r'"),
+        ("grant select_priv on other.d.* to u", "Unknown catalog 'other'"),
+        ("grant select_priv on *.t to u", "name one database"),
+        ("grant a(b) to u", "has no columns"),
+        ("create role '1r'", "invalid role name: '1r'"),
+    ] {
+        let error = error(sql);
+        assert!(error.message.contains(text), "{sql}: {}", error.message);
+    }
+    for sql in [
+        "grant select_priv(a) on d.t to u",
+        "grant usage_priv on workload group 'g' to u",
+        "grant 'r' to role 's'",
+    ] {
+        assert_eq!(error(sql).code, ErrorCode::NotSupported, "{sql}");
+    }
+    for sql in
+        ["grant select_priv on d to u", "grant select_priv on d.* u", "grant on d.* to u", "alter role r"]
+    {
+        assert_eq!(error(sql).code, ErrorCode::Syntax, "{sql}");
+    }
+}

@@ -1,6 +1,6 @@
 //! `SHOW`.
 
-use crate::ast::{Name, Scope, Show, ShowFilter, ShowTail, Statement, TransactionBy, WarningsOf};
+use crate::ast::{Name, Scope, Show, ShowFilter, ShowTail, Statement, TransactionBy, UserName, WarningsOf};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::{routine_load, set, unsupported, user};
@@ -294,10 +294,7 @@ fn of_the_server(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
             }
             Some("ROLES") => Show::Roles,
             Some("CATALOGS") => Show::Catalogs { filter: filter(cursor)? },
-            Some("GRANTS") => {
-                let user = if cursor.eat("FOR") { Some(user::user_name(cursor)?) } else { None };
-                Show::Grants { user, all: false }
-            }
+            Some("GRANTS") => Show::Grants { user: grants_of(cursor)?, all: false },
             Some(_) => {
                 cursor.expect("GRANTS")?;
                 Show::Grants { user: None, all: true }
@@ -438,4 +435,18 @@ fn order(cursor: &mut Cursor<'_>) -> Parsed<(String, bool)> {
     let column = cursor.identifier("a column name")?;
     let descending = cursor.eat_any(&["ASC", "DESC"]) == Some("DESC");
     Ok((column, descending))
+}
+
+/// The user of `SHOW GRANTS [FOR u | FOR CURRENT_USER[()]]`; `None` is the session's.
+fn grants_of(cursor: &mut Cursor<'_>) -> Parsed<Option<UserName>> {
+    if !cursor.eat("FOR") {
+        return Ok(None);
+    }
+    if !cursor.eat("CURRENT_USER") {
+        return user::user_name(cursor).map(Some);
+    }
+    if cursor.eat_token(&Token::LParen) {
+        cursor.expect_token(&Token::RParen)?;
+    }
+    Ok(None)
 }

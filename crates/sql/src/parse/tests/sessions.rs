@@ -208,6 +208,8 @@ fn every_show_is_known_by_its_words() {
         ("show full processlist", Show::ProcessList { full: true }),
         ("show keys from d.t", Show::Index { table: name(Some("d"), "t") }),
         ("show grants", Show::Grants { user: None, all: false }),
+        ("show grants for current_user", Show::Grants { user: None, all: false }),
+        ("show grants for current_user()", Show::Grants { user: None, all: false }),
         ("show all grants", Show::Grants { user: None, all: true }),
         ("show roles", Show::Roles),
         ("show backends", Show::Backends),

@@ -283,6 +283,74 @@ fn a_prepared_load_is_ended_and_seen_by_who_may_load_into_its_table() {
 }
 
 #[test]
+fn no_list_shows_anything_of_a_veiled_table() {
+    let server = Server::start();
+    let mut root = server.connect();
+    root.ok("CREATE DATABASE d");
+    let rest = "DUPLICATE KEY(veiled_column) DISTRIBUTED BY HASH(veiled_column) BUCKETS 1";
+    root.ok(&format!("CREATE TABLE d.veiled_table (veiled_column INT, v INT) {rest}"));
+    root.ok("CREATE TABLE d.open (a INT) DUPLICATE KEY(a) DISTRIBUTED BY HASH(a) BUCKETS 1");
+    root.ok("CREATE VIEW d.veiled_view AS SELECT * FROM d.veiled_table");
+    root.ok("INSERT INTO d.veiled_table VALUES (1, 1)");
+    root.ok("ALTER TABLE d.veiled_table ADD COLUMN w INT");
+    let url = format!("http://127.0.0.1:{}/api/d/veiled_table/_stream_load", server.http_port());
+    Curl::put(&url)
+        .header("label:veiled_label")
+        .header("Expect: 100-continue")
+        .body("2\t2\t2\n")
+        .load()
+        .success();
+    for sql in
+        ["CREATE USER nobody", "CREATE USER neighbour", "GRANT SELECT_PRIV, LOAD_PRIV ON d.open TO neighbour"]
+    {
+        root.ok(sql);
+    }
+    let lists = [
+        "SHOW DATABASES",
+        "SHOW FULL PROCESSLIST",
+        "SHOW TABLES FROM d",
+        "SHOW FULL TABLES FROM d",
+        "SHOW TABLE STATUS FROM d",
+        "SHOW TRANSACTION FROM d WHERE STATUS = 'visible'",
+        "SHOW TRANSACTION FROM d WHERE LABEL = 'veiled_label'",
+        "SHOW LOAD FROM d",
+        "SHOW STREAM LOAD FROM d",
+        "SHOW EXPORT FROM d",
+        "SHOW ROUTINE LOAD FROM d",
+        "SHOW ALTER TABLE COLUMN FROM d",
+        "SHOW ALTER TABLE ROLLUP FROM d",
+        "SHOW DYNAMIC PARTITION TABLES FROM d",
+        "SHOW CREATE DATABASE d",
+        "SHOW DATA",
+        "SHOW GRANTS",
+    ];
+    let paths = ["get_load_state?label=veiled_label", "_load_info?label=veiled_label"];
+    let is_hidden =
+        |text: &str| ["veiled_table", "veiled_column", "veiled_view"].iter().any(|name| text.contains(name));
+    for (user, shows) in [("root", true), ("nobody", false), ("neighbour", false)] {
+        let mut client = Client::connect_as(user, server.mysql_port()).expect("it may connect");
+        let tables = client.rows(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'information_schema'",
+        );
+        assert!(tables.len() > 20, "{tables:?}");
+        let of_schema = tables.iter().map(|table| format!("SELECT * FROM information_schema.{table}"));
+        let mut showing = 0;
+        for sql in lists.map(str::to_owned).into_iter().chain(of_schema) {
+            let rows = client.try_rows(&sql).unwrap_or_default();
+            let shown = rows.iter().find(|row| is_hidden(row));
+            assert!(shows || shown.is_none(), "{user}: {sql}: {shown:?}");
+            showing += usize::from(shown.is_some());
+        }
+        for path in paths {
+            let url = format!("http://127.0.0.1:{}/api/d/{path}", server.http_port());
+            let text = Curl::as_user(&format!("{user}:"), &url).text();
+            assert!(shows || (!is_hidden(&text) && !text.contains("VISIBLE")), "{user}: {path}: {text}");
+        }
+        assert!(!shows || showing > 10, "only {showing} lists show it to {user}");
+    }
+}
+
+#[test]
 fn rights_that_are_taken_away_end_at_once() {
     let server = Server::start();
     let mut root = server.connect();

@@ -71,6 +71,14 @@ impl Client {
         self.query(sql).map(drop)
     }
 
+    /// The rows of a statement, as [`Client::rows`] has them, or why it is refused.
+    pub fn try_rows(&mut self, sql: &str) -> Result<Vec<String>, ServerError> {
+        self.query(sql).map(|answer| match answer {
+            Answer::Rows(rows) => joined(&rows),
+            Answer::Ok(_) => Vec::new(),
+        })
+    }
+
     /// Runs a statement that fails.
     pub fn error(&mut self, sql: &str) -> ServerError {
         match self.query(sql) {
@@ -97,12 +105,7 @@ impl Client {
 
     /// The rows of a statement, each as its values separated by `|`, NULL as `NULL`.
     pub fn rows(&mut self, sql: &str) -> Vec<String> {
-        let rows = self.table(sql).rows;
-        rows.iter()
-            .map(|row| {
-                row.iter().map(|value| value.as_deref().unwrap_or("NULL")).collect::<Vec<_>>().join("|")
-            })
-            .collect()
+        joined(&self.table(sql))
     }
 
     /// The only value of the only row.
@@ -156,6 +159,14 @@ impl Client {
     fn query(&mut self, sql: &str) -> Result<Answer, ServerError> {
         answered(self.0.query(sql))
     }
+}
+
+/// Each row as its values separated by `|`.
+fn joined(rows: &Rows) -> Vec<String> {
+    let text = |row: &Vec<Option<String>>| {
+        row.iter().map(|value| value.as_deref().unwrap_or("NULL")).collect::<Vec<_>>().join("|")
+    };
+    rows.rows.iter().map(text).collect()
 }
 
 /// The outcome of a statement, if an answer arrived.

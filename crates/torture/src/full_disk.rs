@@ -53,16 +53,18 @@ fn cycle(torture: &mut Torture<'_>, disk: &SmallDisk, mut server: Server) -> Res
     let is_killed = torture.rng.random_bool(0.5);
     torture.figures.disks_filled += 1;
     let stays_full = Duration::from_millis(torture.rng.random_range(FULL_MS));
-    let ended = torture.with_clients(&round, || {
+    let (ended, resident) = torture.with_clients(&round, || {
         let outcome = fill_and_wait(disk, &round, &mut server, stays_full);
+        let resident = server.resident_bytes();
         if is_killed {
             round.is_killed.store(true, Ordering::SeqCst);
             server.kill_in_place();
         } else {
             disk.free();
         }
-        outcome
+        (outcome, resident)
     });
+    torture.check_memory(resident);
     if let Some(problem) = ended {
         torture.violation(&problem);
     }

@@ -269,12 +269,17 @@ impl<'a> Torture<'a> {
         if let Some(status) = ended {
             self.violation(&format!("the server ended by itself: {status}"));
         }
+        self.check_memory(resident);
+        began.elapsed()
+    }
+
+    /// Checks the most memory that a server had resident, in bytes.
+    pub fn check_memory(&mut self, resident: u64) {
         self.figures.resident_bytes_max = self.figures.resident_bytes_max.max(resident);
         if resident > self.options.memory_max_bytes {
             let (has, may) = (resident >> 20, self.options.memory_max_bytes >> 20);
             self.violation(&format!("the server has {has} MiB of memory and may have {may}"));
         }
-        began.elapsed()
     }
 
     pub fn check(&mut self, server: &Server, round: &Round) -> Result<(), TortureError> {

@@ -7,10 +7,10 @@ use crate::changes::{Shared, uncancelled};
 use crate::error::CatalogError;
 use crate::state::State;
 use crate::store::Operation;
-use crate::users::{Grantee, OPERATOR_ROLE, PROTECTED_USER, Role, User, built_in_role};
+use crate::users::{OPERATOR_ROLE, PROTECTED_USER, Role, User, built_in_role};
 use std::sync::Arc;
 use tributary_types::PasswordHash;
-use tributary_types::privilege::{GrantScope, Granted, Grants, Rights};
+use tributary_types::privilege::{GrantScope, Grantee, Grants, Rights};
 
 impl Catalog {
     /// All users, in order of name and host.
@@ -47,11 +47,11 @@ impl Catalog {
         self.state().roles.values().cloned().collect()
     }
 
-    /// The grants of a user together with those of its roles; none for a user that does not exist.
+    /// The grants of a user together with those of its roles; `None` for a user that does not exist.
     #[must_use]
-    pub fn grants_of(&self, name: &str, host: &str) -> Grants {
+    pub fn grants_of(&self, name: &str, host: &str) -> Option<Grants> {
         let state = self.state();
-        let Some(index) = state.user(name, host) else { return Grants::default() };
+        let index = state.user(name, host)?;
         let account = &state.users[index].account;
         let mut all = account.grants.clone();
         for role in &account.roles {
@@ -61,7 +61,7 @@ impl Catalog {
                 (None, None) => {}
             }
         }
-        all
+        Some(all)
     }
 
     /// Creates a user.
@@ -125,11 +125,11 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CatalogError::NotGrantable`], [`CatalogError::UnknownUser`], [`CatalogError::BuiltInRole`], or [`CatalogError::Store`].
-    pub async fn grant(&self, to: &Grantee, scope: &GrantScope, granted: &Granted) -> Result<()> {
-        refuse_ungrantable(scope, granted)?;
-        let (scope, granted) = (scope.clone(), granted.clone());
+    pub async fn grant(&self, to: &Grantee, scope: &GrantScope, rights: Rights) -> Result<()> {
+        refuse_ungrantable(scope, rights)?;
+        let scope = scope.clone();
         let add = move |grants: &mut Grants| {
-            grants.grant(scope.clone(), &granted);
+            grants.grant(scope.clone(), rights);
             Ok(())
         };
         self.change_grants(to, true, add).await
@@ -140,9 +140,9 @@ impl Catalog {
     /// # Errors
     /// [`CatalogError::NoSuchGrant`], [`CatalogError::UnknownUser`], [`CatalogError::UnknownRole`],
     /// [`CatalogError::BuiltInRole`], or [`CatalogError::Store`].
-    pub async fn revoke(&self, from: &Grantee, scope: &GrantScope, granted: &Granted) -> Result<()> {
-        let (grantee, scope, granted) = (from.clone(), scope.clone(), granted.clone());
-        let take = move |grants: &mut Grants| match grants.revoke(&scope, &granted) {
+    pub async fn revoke(&self, from: &Grantee, scope: &GrantScope, rights: Rights) -> Result<()> {
+        let (grantee, scope) = (from.clone(), scope.clone());
+        let take = move |grants: &mut Grants| match grants.revoke(&scope, rights) {
             true => Ok(()),
             false => Err(CatalogError::NoSuchGrant { grantee: grantee.clone(), scope: scope.clone() }),
         };
@@ -311,17 +311,12 @@ fn refuse_built_in_role(name: &str) -> Result<()> {
     }
 }
 
-fn refuse_ungrantable(scope: &GrantScope, granted: &Granted) -> Result<()> {
+fn refuse_ungrantable(scope: &GrantScope, rights: Rights) -> Result<()> {
     let grantable = scope.grantable();
-    let is_table = matches!(scope, GrantScope::Table { .. });
-    if grantable.has_all(granted.rights) && (is_table || granted.select_columns.is_empty()) {
+    if grantable.has_all(rights) {
         return Ok(());
     }
-    let rights = match granted.rights.is_empty() {
-        true => Rights::of(&[tributary_types::privilege::Right::Select]),
-        false => granted.rights.without(grantable),
-    };
-    Err(CatalogError::NotGrantable { rights, scope: scope.clone(), grantable })
+    Err(CatalogError::NotGrantable { rights: rights.without(grantable), scope: scope.clone(), grantable })
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The errors of the catalog, and their codes for clients.
 
-use crate::users::Grantee;
-use tributary_types::privilege::{GrantScope, Rights};
+use tributary_types::privilege::{GrantScope, Grantee, Rights};
 use tributary_types::{ErrorCode, SqlError};
 
 /// An error of the catalog.

@@ -40,4 +40,4 @@ pub use node::{NodeEntry, OldNode};
 pub use recycled::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
 pub use store::Garbage;
 pub use transactions::TxnRecord;
-pub use users::{ADMIN_ROLE, Account, Grantee, OPERATOR_ROLE, Role, User, built_in_role};
+pub use users::{ADMIN_ROLE, Account, OPERATOR_ROLE, Role, User, built_in_role};

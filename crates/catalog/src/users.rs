@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use tributary_types::PasswordHash;
 use tributary_types::pattern::like;
-use tributary_types::privilege::{GrantScope, Granted, Grants, Right, Rights};
+use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
 
 /// The users that exist from the first start on.
 pub(crate) const FIRST_USERS: [&str; 2] = ["root", "admin"];
@@ -23,7 +23,7 @@ pub fn built_in_role(name: &str) -> Option<Grants> {
         _ => return None,
     };
     let mut grants = Grants::default();
-    grants.grant(GrantScope::Global, &Granted { rights, select_columns: BTreeSet::new() });
+    grants.grant(GrantScope::Global, rights);
     Some(grants)
 }
 
@@ -64,27 +64,6 @@ pub struct Role {
     pub grants: Grants,
     #[serde(default)]
     pub comment: String,
-}
-
-/// The holder of a grant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Grantee {
-    /// `host` is the user's own, not a connection's.
-    User {
-        name: String,
-        host: String,
-    },
-    Role(String),
-}
-
-/// `'u'@'h'`, or `ROLE r`.
-impl fmt::Display for Grantee {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::User { name, host } => write!(f, "'{name}'@'{host}'"),
-            Self::Role(name) => write!(f, "ROLE {name}"),
-        }
-    }
 }
 
 /// Shows whether there is a password, not its hash.

@@ -18,9 +18,7 @@ pub(crate) mod names;
 pub(crate) mod privileges;
 pub(crate) mod processes;
 
-use tributary_sql::{
-    GrantStatement, GrantedThing, Name, Recover, RoutineLoad, Show, Statement, ViewStatement, WarningsOf,
-};
+use tributary_sql::{GrantStatement, Name, Recover, RoutineLoad, Show, Statement, ViewStatement, WarningsOf};
 use tributary_types::privilege::GrantScope;
 use tributary_types::{Principal, SqlError};
 
@@ -214,11 +212,11 @@ fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Objec
 }
 
 fn of_grant(statement: &GrantStatement) -> (Privilege, Object<'_>) {
-    let object = match &statement.granted {
-        GrantedThing::Rights { scope: GrantScope::Database(db), .. } => Object::Database(db),
-        GrantedThing::Rights { scope: GrantScope::Table { db, table }, .. } => Object::Table { db, table },
-        GrantedThing::Rights { scope: GrantScope::Global | GrantScope::Resource(_), .. }
-        | GrantedThing::Roles(_) => Object::Server,
+    let object = match statement {
+        GrantStatement::Rights { scope: GrantScope::Database(db), .. } => Object::Database(db),
+        GrantStatement::Rights { scope: GrantScope::Table { db, table }, .. } => Object::Table { db, table },
+        GrantStatement::Rights { scope: GrantScope::Global | GrantScope::Resource(_), .. }
+        | GrantStatement::Roles { .. } => Object::Server,
     };
     (Privilege::Grant, object)
 }

@@ -12,7 +12,7 @@ use crate::parse::{
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
-use tributary_types::privilege::{GrantScope, Granted};
+use tributary_types::privilege::{GrantScope, Grantee, Rights};
 use tributary_types::{
     Aggregation, DataType, DefaultValue, Distribution, ErrorCode, IndexKind, KeyModel, PartitionNames,
     PasswordHash, Sealed, SqlError, TableRef,
@@ -848,25 +848,11 @@ pub enum RoleStatement {
     Drop { name: String, if_exists: bool },
 }
 
-/// `GRANT granted TO grantee`, or `REVOKE granted FROM grantee`.
+/// `GRANT … TO …`, or `REVOKE … FROM …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GrantStatement {
-    pub granted: GrantedThing,
-    pub grantee: GranteeName,
-}
-
-/// The object of a GRANT or REVOKE.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GrantedThing {
-    Rights { scope: GrantScope, granted: Granted },
-    Roles(Vec<String>),
-}
-
-/// The user or role after TO or FROM.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GranteeName {
-    User(UserName),
-    Role(String),
+pub enum GrantStatement {
+    Rights { rights: Rights, scope: GrantScope, grantee: Grantee },
+    Roles { roles: Vec<String>, user: UserName },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,8 +5,9 @@
 //!
 //! Not here: which privilege a statement needs.
 
+use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A right that can be granted.
@@ -92,8 +93,7 @@ impl Right {
 }
 
 /// Some rights.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rights(u16);
 
 impl Rights {
@@ -147,6 +147,25 @@ impl Rights {
 
     pub fn iter(self) -> impl Iterator<Item = Right> {
         Right::ALL.into_iter().filter(move |right| self.has(*right))
+    }
+}
+
+/// Stored as a list of names: a number would mean other rights once there is a right more.
+impl Serialize for Rights {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter().map(Right::name))
+    }
+}
+
+impl<'de> Deserialize<'de> for Rights {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let names: Vec<String> = Vec::deserialize(deserializer)?;
+        let add = |rights: Self, name: &String| {
+            let right =
+                Right::parse(name).ok_or_else(|| D::Error::custom(format!("unknown right '{name}'")))?;
+            Ok(rights.with(Self::of(&[right])))
+        };
+        names.iter().try_fold(Self::NONE, add)
     }
 }
 
@@ -204,24 +223,30 @@ impl fmt::Display for GrantScope {
     }
 }
 
-/// Grants of one user or role.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grants(BTreeMap<GrantScope, Granted>);
-
-/// The grants on one scope.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Granted {
-    pub rights: Rights,
-    /// Columns of a table that may be read although `rights` has no SELECT.
-    #[serde(default)]
-    pub select_columns: BTreeSet<String>,
+/// The holder of a grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grantee {
+    /// `host` is the user's own, not a connection's.
+    User {
+        name: String,
+        host: String,
+    },
+    Role(String),
 }
 
-impl Granted {
-    fn is_empty(&self) -> bool {
-        self.rights.is_empty() && self.select_columns.is_empty()
+/// `'u'@'h'`, or `ROLE r`.
+impl fmt::Display for Grantee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User { name, host } => write!(f, "'{name}'@'{host}'"),
+            Self::Role(name) => write!(f, "ROLE {name}"),
+        }
     }
 }
+
+/// Grants of one user or role.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grants(BTreeMap<GrantScope, Rights>);
 
 /// Stored as a list of pairs: a scope is no key of a JSON object.
 impl Serialize for Grants {
@@ -232,7 +257,7 @@ impl Serialize for Grants {
 
 impl<'de> Deserialize<'de> for Grants {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let pairs: Vec<(GrantScope, Granted)> = Vec::deserialize(deserializer)?;
+        let pairs: Vec<(GrantScope, Rights)> = Vec::deserialize(deserializer)?;
         Ok(Self(pairs.into_iter().collect()))
     }
 }
@@ -243,106 +268,42 @@ impl Grants {
         self.0.is_empty()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&GrantScope, &Granted)> {
-        self.0.iter()
+    pub fn iter(&self) -> impl Iterator<Item = (&GrantScope, Rights)> {
+        self.0.iter().map(|(scope, rights)| (scope, *rights))
     }
 
     /// Adds rights.
-    pub fn grant(&mut self, scope: GrantScope, granted: &Granted) {
-        let entry = self.0.entry(scope).or_default();
-        entry.rights = entry.rights.with(granted.rights);
-        entry.select_columns.extend(granted.select_columns.iter().cloned());
+    pub fn grant(&mut self, scope: GrantScope, rights: Rights) {
+        let held = self.0.entry(scope).or_default();
+        *held = held.with(rights);
     }
 
     /// Takes rights away. Whether any of them was there is the result.
-    pub fn revoke(&mut self, scope: &GrantScope, granted: &Granted) -> bool {
-        let Some(entry) = self.0.get_mut(scope) else { return false };
-        let before = entry.clone();
-        entry.rights = entry.rights.without(granted.rights);
-        entry.select_columns.retain(|column| !granted.select_columns.contains(column));
-        let has_changed = *entry != before;
-        if entry.is_empty() {
+    pub fn revoke(&mut self, scope: &GrantScope, rights: Rights) -> bool {
+        let Some(held) = self.0.get_mut(scope) else { return false };
+        let has_any = held.has_any(rights);
+        *held = held.without(rights);
+        if held.is_empty() {
             self.0.remove(scope);
         }
-        has_changed
+        has_any
     }
 
     /// Adds all grants of another.
     pub fn extend(&mut self, other: &Self) {
-        for (scope, granted) in &other.0 {
-            self.grant(scope.clone(), granted);
-        }
+        other.iter().for_each(|(scope, rights)| self.grant(scope.clone(), rights));
     }
 
-    /// The rights on everything.
+    /// The rights that are granted on exactly this.
     #[must_use]
-    pub fn global(&self) -> Rights {
-        self.rights_on(&GrantScope::Global)
-    }
-
-    /// The rights on a database and all its tables, including those on everything.
-    #[must_use]
-    pub fn on_database(&self, db: &str) -> Rights {
-        self.global().with(self.rights_on(&GrantScope::Database(db.to_owned())))
-    }
-
-    /// The rights on a table, including those on its database and on everything.
-    #[must_use]
-    pub fn on_table(&self, db: &str, table: &str) -> Rights {
-        let scope = GrantScope::Table { db: db.to_owned(), table: table.to_owned() };
-        self.on_database(db).with(self.rights_on(&scope))
-    }
-
-    /// The rights on anything within a database.
-    #[must_use]
-    pub fn within_database(&self, db: &str) -> Rights {
-        let in_database = |scope: &GrantScope| match scope {
-            GrantScope::Table { db: of, .. } => of == db,
-            _ => false,
-        };
-        self.0.iter().filter(|(scope, _)| in_database(scope)).fold(
-            self.on_database(db),
-            |rights, (_, granted)| {
-                let columns = if granted.select_columns.is_empty() {
-                    Rights::NONE
-                } else {
-                    Rights::of(&[Right::Select])
-                };
-                rights.with(granted.rights).with(columns)
-            },
-        )
-    }
-
-    /// The columns of a table that may be read by a grant of their own.
-    #[must_use]
-    pub fn columns_of(&self, db: &str, table: &str) -> Option<&BTreeSet<String>> {
-        let scope = GrantScope::Table { db: db.to_owned(), table: table.to_owned() };
-        self.0.get(&scope).map(|granted| &granted.select_columns).filter(|columns| !columns.is_empty())
-    }
-
-    /// The rights on a resource, including those on all resources and on everything.
-    #[must_use]
-    pub fn on_resource(&self, name: &str) -> Rights {
-        let all = self.rights_on(&GrantScope::Resource("%".to_owned()));
-        self.global().with(all).with(self.rights_on(&GrantScope::Resource(name.to_owned())))
-    }
-
-    fn rights_on(&self, scope: &GrantScope) -> Rights {
-        self.0.get(scope).map_or(Rights::NONE, |granted| granted.rights)
+    pub fn on(&self, scope: &GrantScope) -> Rights {
+        self.0.get(scope).copied().unwrap_or_default()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn table(db: &str, table: &str) -> GrantScope {
-        GrantScope::Table { db: db.into(), table: table.into() }
-    }
-
-    fn granted(rights: &[Right]) -> Granted {
-        Granted { rights: Rights::of(rights), select_columns: BTreeSet::new() }
-    }
 
     #[test]
     fn names_are_read_with_and_without_their_suffix() {
@@ -355,38 +316,18 @@ mod tests {
     }
 
     #[test]
-    fn grants_add_up_from_everything_to_the_table() {
-        let mut grants = Grants::default();
-        grants.grant(GrantScope::Global, &granted(&[Right::Select]));
-        grants.grant(GrantScope::Database("d".into()), &granted(&[Right::Load]));
-        grants.grant(table("d", "t"), &granted(&[Right::Drop]));
-        assert_eq!(grants.on_table("d", "t"), Rights::of(&[Right::Select, Right::Load, Right::Drop]));
-        assert_eq!(grants.on_table("d", "u"), Rights::of(&[Right::Select, Right::Load]));
-        assert_eq!(grants.on_table("e", "t"), Rights::of(&[Right::Select]));
-        assert_eq!(grants.on_database("d"), Rights::of(&[Right::Select, Right::Load]));
-        assert_eq!(grants.within_database("d"), Rights::of(&[Right::Select, Right::Load, Right::Drop]));
-    }
-
-    #[test]
     fn a_revoked_right_is_gone_and_others_stay() {
+        let table = GrantScope::Table { db: "d".into(), table: "t".into() };
+        let (select, load) = (Rights::of(&[Right::Select]), Rights::of(&[Right::Load]));
         let mut grants = Grants::default();
-        grants.grant(table("d", "t"), &granted(&[Right::Select, Right::Load]));
-        assert!(grants.revoke(&table("d", "t"), &granted(&[Right::Load])));
-        assert!(!grants.revoke(&table("d", "t"), &granted(&[Right::Load])));
-        assert_eq!(grants.on_table("d", "t"), Rights::of(&[Right::Select]));
-        assert!(!grants.revoke(&GrantScope::Global, &granted(&[Right::Select])), "that is another scope");
-        assert!(grants.revoke(&table("d", "t"), &granted(&[Right::Select])));
+        grants.grant(table.clone(), select);
+        grants.grant(table.clone(), load);
+        assert_eq!(grants.on(&table), select.with(load));
+        assert!(grants.revoke(&table, load));
+        assert!(!grants.revoke(&table, load));
+        assert_eq!(grants.on(&table), select);
+        assert!(!grants.revoke(&GrantScope::Global, select), "that is another scope");
+        assert!(grants.revoke(&table, select));
         assert!(grants.is_empty());
-    }
-
-    #[test]
-    fn columns_show_their_database_and_all_resources_are_each() {
-        let mut grants = Grants::default();
-        grants.grant(GrantScope::Resource("%".into()), &granted(&[Right::Usage]));
-        let columns = Granted { rights: Rights::NONE, select_columns: ["a".to_owned()].into() };
-        grants.grant(table("d", "t"), &columns);
-        assert_eq!(grants.columns_of("d", "t").map(BTreeSet::len), Some(1));
-        assert!(grants.within_database("d").has(Right::Select));
-        assert!(grants.on_resource("s3").has(Right::Usage));
     }
 }

@@ -1,6 +1,7 @@
 use super::*;
 use serde_json::json;
 use std::sync::Arc;
+use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{
     ColumnDef, ColumnId, DataType, DbId, DefaultValue, Generated, GroupCommitMode, KeyModel, Partitioning,
@@ -160,4 +161,21 @@ fn a_later_format_is_refused_by_its_number_before_its_fields_are_read() {
         let text = error.to_string();
         assert!(text.contains("it has format 3, but this program knows formats up to 2"), "{text}");
     }
+}
+
+#[test]
+fn rights_are_stored_by_their_names() {
+    let mut grants = Grants::default();
+    grants.grant(GrantScope::Global, Rights::of(&[Right::Select, Right::Load]));
+    grants.grant(
+        GrantScope::Table { db: "d".to_owned(), table: "t".to_owned() },
+        Rights::of(&[Right::ShowView]),
+    );
+    grants.grant(GrantScope::Resource("s3".to_owned()), Rights::of(&[Right::Usage]));
+    let account = Account { roles: ["r".to_owned()].into(), grants, comment: "c".to_owned() };
+    let text = r#"{"format":2,"roles":["r"],"grants":[["Global",["SELECT","LOAD"]],[{"Table":{"db":"d","table":"t"}},["SHOW_VIEW"]],[{"Resource":"s3"},["USAGE"]]],"comment":"c"}"#;
+    assert_eq!(of_account(&account).unwrap(), text);
+    assert_eq!(super::account(text).unwrap(), account);
+    let unknown = text.replace("USAGE", "FLY");
+    assert!(super::account(&unknown).unwrap_err().to_string().contains("unknown right 'FLY'"));
 }

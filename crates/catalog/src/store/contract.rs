@@ -7,7 +7,7 @@ use crate::state::State;
 use crate::transactions::TxnRecord;
 use crate::users::{Role, User};
 use std::sync::Arc;
-use tributary_types::privilege::{GrantScope, Granted, Grants, Right, Rights};
+use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
 use tributary_types::{
     Attachment, ColumnDef, DataType, DbId, Label, PartitionId, PasswordHash, SchemaVersion, SourceId,
     TableDef, TableId, TableRef, TableSchema, TransactionKind, TransactionStatus, TxnId, ViewDef, ViewSource,
@@ -91,8 +91,7 @@ fn with_role(name: &str, role: &str) -> User {
 /// A role that may read everything.
 fn role(name: &str, comment: &str) -> Role {
     let mut grants = Grants::default();
-    let granted = Granted { rights: Rights::of(&[Right::Select]), ..Granted::default() };
-    grants.grant(GrantScope::Global, &granted);
+    grants.grant(GrantScope::Global, Rights::of(&[Right::Select]));
     Role { name: name.to_owned(), grants, comment: comment.to_owned() }
 }
 

@@ -12,10 +12,10 @@ use crate::access::{Object, Privilege, Resource};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tributary_catalog::{Catalog, CatalogError, Grantee, User};
+use tributary_catalog::{Catalog, CatalogError, User};
 use tributary_query::{Cell, Grid};
-use tributary_sql::{GrantStatement, GrantedThing, GranteeName, RoleStatement, UserName};
-use tributary_types::privilege::{GrantScope, Granted, Grants, Right, Rights};
+use tributary_sql::{GrantStatement, RoleStatement, UserName};
+use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
 use tributary_types::{ErrorCode, PasswordHash, Principal, SqlError};
 
 /// The user that only itself may change.
@@ -75,8 +75,8 @@ impl Accounts {
         let of_name = self.catalog.users();
         let mut of_name = of_name.iter().filter(|user| user.name == name);
         of_name.any(|user| {
-            let global = self.catalog.grants_of(&user.name, &user.host).global();
-            global.has_any(Rights::of(&[Right::Node, Right::Admin]))
+            let grants = self.catalog.grants_of(&user.name, &user.host).unwrap_or_default();
+            grants.on(&GrantScope::Global).has_any(Rights::of(&[Right::Node, Right::Admin]))
         })
     }
 
@@ -113,6 +113,22 @@ impl Accounts {
                 of_user.for_each(|process| process.kill());
                 Ok(())
             }
+        }
+    }
+
+    /// Sets the password of a user, if one is given: a statement without one must not take it away.
+    pub async fn alter_user(
+        &self,
+        who: &Principal,
+        user: &UserName,
+        password: Option<PasswordHash>,
+        if_exists: bool,
+    ) -> Result<(), SqlError> {
+        let exists = self.catalog.user(&user.name, &user.host).is_some();
+        match password {
+            Some(hash) if exists || !if_exists => self.set_password(who, Some(user), hash).await,
+            None if !exists && !if_exists => self.user(&user.name, &user.host).map(drop),
+            _ => Ok(()),
         }
     }
 
@@ -157,34 +173,28 @@ impl Accounts {
 
     /// The right to grant at all was checked with the statement.
     pub async fn grant(&self, who: &Principal, statement: &GrantStatement) -> Result<(), SqlError> {
-        match (&statement.granted, &statement.grantee) {
-            (GrantedThing::Rights { scope, granted }, to) => {
-                self.check_rights(who, scope, granted)?;
-                let to = grantee(to);
-                self.changed(self.catalog.grant(&to, scope, granted).await)
+        self.check_involved(who, statement)?;
+        self.changed(match statement {
+            GrantStatement::Rights { rights, scope, grantee } => {
+                self.catalog.grant(grantee, scope, *rights).await
             }
-            (GrantedThing::Roles(roles), GranteeName::User(user)) => {
-                self.check_roles(who, roles)?;
-                self.changed(self.catalog.grant_roles(&user.name, &user.host, roles).await)
+            GrantStatement::Roles { roles, user } => {
+                self.catalog.grant_roles(&user.name, &user.host, roles).await
             }
-            (GrantedThing::Roles(_), GranteeName::Role(_)) => Err(role_of_role()),
-        }
+        })
     }
 
     /// The right to revoke at all was checked with the statement.
     pub async fn revoke(&self, who: &Principal, statement: &GrantStatement) -> Result<(), SqlError> {
-        match (&statement.granted, &statement.grantee) {
-            (GrantedThing::Rights { scope, granted }, from) => {
-                self.check_rights(who, scope, granted)?;
-                let from = grantee(from);
-                self.changed(self.catalog.revoke(&from, scope, granted).await)
+        self.check_involved(who, statement)?;
+        self.changed(match statement {
+            GrantStatement::Rights { rights, scope, grantee } => {
+                self.catalog.revoke(grantee, scope, *rights).await
             }
-            (GrantedThing::Roles(roles), GranteeName::User(user)) => {
-                self.check_roles(who, roles)?;
-                self.changed(self.catalog.revoke_roles(&user.name, &user.host, roles).await)
+            GrantStatement::Roles { roles, user } => {
+                self.catalog.revoke_roles(&user.name, &user.host, roles).await
             }
-            (GrantedThing::Roles(_), GranteeName::Role(_)) => Err(role_of_role()),
-        }
+        })
     }
 
     /// The grid of SHOW GRANTS: of one user, by default one's own, or of all users.
@@ -196,7 +206,7 @@ impl Accounts {
         };
         let mut grid = Grid::new(&GRANT_COLUMNS);
         for user in users {
-            let grants = self.catalog.grants_of(&user.name, &user.host);
+            let grants = self.catalog.grants_of(&user.name, &user.host).unwrap_or_default();
             let roles: Vec<&str> = user.account.roles.iter().map(String::as_str).collect();
             let has_password = if user.password_hash.is_empty() { "No" } else { "Yes" };
             let mut row: Vec<Cell> = vec![
@@ -205,7 +215,7 @@ impl Accounts {
                 has_password.into(),
                 roles.join(",").into(),
             ];
-            row.extend(global(&grants));
+            row.push(global(&grants));
             row.push(Cell::Null);
             row.push(databases(&grants, true));
             row.push(listed(&grants, |scope| matches!(scope, GrantScope::Table { .. })));
@@ -233,7 +243,7 @@ impl Accounts {
                 .map(|user| format!("'{}'@'{}'", user.name, user.host))
                 .collect();
             let mut row: Vec<Cell> = vec![name.into(), comment.into(), having.join(", ").into()];
-            row.extend(global(&grants));
+            row.push(global(&grants));
             row.push(Cell::Null);
             row.push(databases(&grants, false));
             row.push(listed(&grants, |scope| matches!(scope, GrantScope::Table { .. })));
@@ -271,11 +281,20 @@ impl Accounts {
         if user.name == ROOT && who.user() != ROOT {
             return Err(SqlError::new(ErrorCode::PrivilegeDenied, "Only root user can modify root user"));
         }
-        self.check_grants(who, &self.catalog.grants_of(&user.name, &user.host))
+        match self.catalog.grants_of(&user.name, &user.host) {
+            Some(grants) => self.check_grants(who, &grants),
+            None => Ok(()),
+        }
     }
 
-    fn check_roles(&self, who: &Principal, roles: &[String]) -> Result<(), SqlError> {
-        roles.iter().try_for_each(|role| self.check_role(who, role))
+    /// Checks that `who` has every right that is granted or revoked.
+    fn check_involved(&self, who: &Principal, statement: &GrantStatement) -> Result<(), SqlError> {
+        match statement {
+            GrantStatement::Rights { rights, scope, .. } => self.check_rights(who, scope, *rights),
+            GrantStatement::Roles { roles, .. } => {
+                roles.iter().try_for_each(|role| self.check_role(who, role))
+            }
+        }
     }
 
     /// Checks that the role exists, and that `who` has every right of it.
@@ -286,10 +305,10 @@ impl Accounts {
     }
 
     fn check_grants(&self, who: &Principal, grants: &Grants) -> Result<(), SqlError> {
-        grants.iter().try_for_each(|(scope, granted)| self.check_rights(who, scope, granted))
+        grants.iter().try_for_each(|(scope, rights)| self.check_rights(who, scope, rights))
     }
 
-    fn check_rights(&self, who: &Principal, scope: &GrantScope, granted: &Granted) -> Result<(), SqlError> {
+    fn check_rights(&self, who: &Principal, scope: &GrantScope, rights: Rights) -> Result<(), SqlError> {
         let object = match scope {
             GrantScope::Global => Object::Server,
             GrantScope::Database(db) => Object::Database(db),
@@ -298,7 +317,7 @@ impl Accounts {
             GrantScope::Resource(name) if name == ALL_RESOURCES => Object::Server,
             GrantScope::Resource(name) => Object::Resource(resource(name)?),
         };
-        granted.rights.iter().try_for_each(|right| self.gate.check(who, privilege_of(right), object))
+        rights.iter().try_for_each(|right| self.gate.check(who, privilege_of(right), object))
     }
 }
 
@@ -326,20 +345,9 @@ const fn privilege_of(right: Right) -> Privilege {
     }
 }
 
-fn grantee(name: &GranteeName) -> Grantee {
-    match name {
-        GranteeName::User(user) => Grantee::User { name: user.name.clone(), host: user.host.clone() },
-        GranteeName::Role(role) => Grantee::Role(role.clone()),
-    }
-}
-
-fn role_of_role() -> SqlError {
-    SqlError::detail(ErrorCode::NotSupported, "a role can not have a role: grant it to users")
-}
-
-fn global(grants: &Grants) -> Option<Cell> {
-    let rights = grants.global();
-    Some(if rights.is_empty() { Cell::Null } else { rights.to_string().into() })
+fn global(grants: &Grants) -> Cell {
+    let rights = grants.on(&GrantScope::Global);
+    if rights.is_empty() { Cell::Null } else { rights.to_string().into() }
 }
 
 /// The rights on databases; every user may read the ones of the server.
@@ -366,9 +374,5 @@ fn listed_texts(grants: &Grants, of: impl Fn(&GrantScope) -> bool) -> Vec<String
         GrantScope::Table { db, table } => format!("internal.{db}.{table}: {rights}"),
         GrantScope::Resource(name) => format!("{name}: {rights}"),
     };
-    grants
-        .iter()
-        .filter(|(scope, _)| of(scope))
-        .map(|(scope, granted)| shown(scope, granted.rights))
-        .collect()
+    grants.iter().filter(|(scope, _)| of(scope)).map(|(scope, rights)| shown(scope, rights)).collect()
 }

@@ -50,9 +50,8 @@ impl Privileges {
         {
             return held.clone();
         }
-        let exists = self.catalog.user(principal.user(), principal.account_host()).is_some();
-        let grants = || self.catalog.grants_of(principal.user(), principal.account_host());
-        let held = exists.then(|| Arc::new(Held::of(&grants())));
+        let grants = self.catalog.grants_of(principal.user(), principal.account_host());
+        let held = grants.map(|grants| Arc::new(Held::of(&grants)));
         self.cache.rcu(|now| {
             let mut next = if now.revision == revision { Cache::clone(now) } else { Cache::default() };
             next.revision = revision;
@@ -100,8 +99,7 @@ struct HeldInDatabase {
 impl Held {
     fn of(grants: &Grants) -> Self {
         let mut held = Self::default();
-        for (scope, granted) in grants.iter() {
-            let rights = granted.rights;
+        for (scope, rights) in grants.iter() {
             match scope {
                 GrantScope::Global => held.global = held.global.with(rights),
                 GrantScope::Database(db) => {
@@ -116,7 +114,7 @@ impl Held {
                     database.any = database.any.with(rights);
                 }
                 GrantScope::Resource(name) => {
-                    let of_resource = held.resources.entry(name.to_ascii_lowercase()).or_default();
+                    let of_resource = held.resources.entry(name.clone()).or_default();
                     *of_resource = of_resource.with(rights);
                 }
             }

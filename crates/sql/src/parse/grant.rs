@@ -2,12 +2,12 @@
 //!
 //! Source of the grammar: Doris's manual. Its names of privileges (`SELECT_PRIV`) may be written without their suffix.
 
-use crate::ast::{GrantStatement, GrantedThing, GranteeName, RoleStatement, Statement};
+use crate::ast::{GrantStatement, RoleStatement, Statement, UserName};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::{unsupported, user};
 use sqlparser::tokenizer::Token;
-use tributary_types::privilege::{GrantScope, Granted, Right, Rights};
+use tributary_types::privilege::{GrantScope, Grantee, Right, Rights};
 use tributary_types::{ErrorCode, SqlError};
 
 /// Objects on which Doris grants, and Tributary has none of.
@@ -62,22 +62,26 @@ pub(crate) fn revoke(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
 fn statement(cursor: &mut Cursor<'_>, preposition: &str) -> Parsed<GrantStatement> {
     cursor.advance();
     let names = cursor.list(named)?;
-    let granted = match cursor.eat("ON") {
-        true => {
-            let scope = scope(cursor)?;
-            GrantedThing::Rights { granted: rights(names, &scope)?, scope }
-        }
-        false => GrantedThing::Roles(roles(names)?),
-    };
+    if cursor.eat("ON") {
+        let scope = scope(cursor)?;
+        let rights = rights(names, &scope)?;
+        cursor.expect(preposition)?;
+        return Ok(GrantStatement::Rights { rights, scope, grantee: grantee(cursor)? });
+    }
+    let roles = roles(names)?;
     cursor.expect(preposition)?;
-    let grantee = match cursor.eat("ROLE") {
-        true => GranteeName::Role(role_name(cursor)?),
-        false => GranteeName::User(user::user_name(cursor)?),
-    };
-    if let (GrantedThing::Roles(_), GranteeName::Role(_)) = (&granted, &grantee) {
+    if cursor.is("ROLE") {
         return Err(unsupported::refuse("a role of a role", "grant the role to users"));
     }
-    Ok(GrantStatement { granted, grantee })
+    Ok(GrantStatement::Roles { roles, user: user::user_name(cursor)? })
+}
+
+fn grantee(cursor: &mut Cursor<'_>) -> Parsed<Grantee> {
+    if cursor.eat("ROLE") {
+        return role_name(cursor).map(Grantee::Role);
+    }
+    let UserName { name, host } = user::user_name(cursor)?;
+    Ok(Grantee::User { name, host })
 }
 
 /// A privilege or a role, as it is written.
@@ -99,36 +103,26 @@ fn named(cursor: &mut Cursor<'_>) -> Parsed<Named> {
     Ok(Named { name, columns })
 }
 
-fn rights(names: Vec<Named>, scope: &GrantScope) -> Parsed<Granted> {
-    let mut granted = Granted::default();
+/// Adds the named rights up. Whether they can be granted on the scope is checked where they are granted.
+fn rights(names: Vec<Named>, scope: &GrantScope) -> Parsed<Rights> {
+    let mut rights = Rights::NONE;
     for Named { name, columns } in names {
-        let all = scope.grantable();
-        let rights = match name.to_ascii_uppercase().as_str() {
-            "ALL" | "READ_WRITE" => match scope {
-                GrantScope::Resource(_) => Rights::of(&[Right::Usage]),
-                _ => Rights::READ_WRITE,
-            },
-            "READ_ONLY" => Rights::of(&[Right::Select]),
-            _ => match Right::parse(&name) {
-                Some(right) => Rights::of(&[right]),
-                None => return Err(unknown_privilege(&name)),
-            },
-        };
         if !columns.is_empty() {
             return Err(unsupported::refuse(
                 "a privilege on columns",
                 "create a view of these columns and grant SELECT_PRIV on it",
             ));
         }
-        if !all.has_all(rights) {
-            return Err(SqlError::detail(
-                ErrorCode::Unknown,
-                format!("{} can not be granted on {scope}; there it can be {all}", rights.without(all)),
-            ));
-        }
-        granted.rights = granted.rights.with(rights);
+        rights = rights.with(match name.to_ascii_uppercase().as_str() {
+            "ALL" | "READ_WRITE" => match scope {
+                GrantScope::Resource(_) => Rights::of(&[Right::Usage]),
+                _ => Rights::READ_WRITE,
+            },
+            "READ_ONLY" => Rights::of(&[Right::Select]),
+            _ => Rights::of(&[Right::parse(&name).ok_or_else(|| unknown_privilege(&name))?]),
+        });
     }
-    Ok(granted)
+    Ok(rights)
 }
 
 fn unknown_privilege(name: &str) -> SqlError {
@@ -160,7 +154,11 @@ fn scope(cursor: &mut Cursor<'_>) -> Parsed<GrantScope> {
             true => ALL_RESOURCES.to_owned(),
             false => cursor.identifier_or_string("a resource")?,
         };
-        return Ok(GrantScope::Resource(if name == "*" { ALL_RESOURCES.to_owned() } else { name }));
+        return Ok(GrantScope::Resource(if name == "*" {
+            ALL_RESOURCES.to_owned()
+        } else {
+            name.to_ascii_lowercase()
+        }));
     }
     let mut parts = vec![part(cursor)?];
     while parts.len() < 3 && cursor.eat_token(&Token::Period) {

@@ -426,6 +426,14 @@ fn nobody_gives_or_becomes_more_than_it_is() {
     eve.refused("SET PASSWORD FOR root = PASSWORD('x')", 1227, "Only root user can modify root user");
     eve.ok("GRANT LOAD_PRIV ON d.t TO bob");
     root.refused("REVOKE 'operator' FROM root", 1105, "it is needed to administer the server");
+    root.refused("GRANT ADMIN_PRIV ON d.* TO bob", 1105, "Admin_priv can not be granted on d.*");
+    root.refused(
+        "GRANT SELECT_PRIV ON RESOURCE s3 TO bob",
+        1105,
+        "Select_priv can not be granted on RESOURCE 's3'",
+    );
+    root.ok("GRANT USAGE_PRIV ON RESOURCE 'S3' TO bob");
+    root.ok("REVOKE USAGE_PRIV ON RESOURCE s3 FROM bob");
     root.refused("GRANT USAGE_PRIV ON RESOURCE ftp TO bob", 1105, "there are s3, http, local, kafka");
     let grants = root.rows("SHOW GRANTS FOR bob");
     assert!(grants[0].contains("internal.d.t: Select_priv,Load_priv"), "{grants:?}");
@@ -444,6 +452,10 @@ fn nobody_gives_or_becomes_more_than_it_is() {
     other.ok(&format!("KILL {id}"));
     other.ok("SET PASSWORD = PASSWORD('new')");
     assert!(Client::connect_as("bob", server.mysql_port()).is_err());
+    root.ok("ALTER USER bob");
+    assert!(Client::connect_as("bob", server.mysql_port()).is_err(), "it still has its password");
+    root.ok("ALTER USER IF EXISTS nobody IDENTIFIED BY 'x'");
+    root.refused("ALTER USER nobody IDENTIFIED BY 'x'", 1105, "does not exist");
 }
 
 #[test]

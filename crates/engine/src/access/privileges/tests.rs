@@ -1,9 +1,8 @@
 use super::*;
 use crate::access::Resource;
-use std::collections::BTreeSet;
-use tributary_catalog::{CatalogLocation, Grantee, User};
+use tributary_catalog::{CatalogLocation, User};
 use tributary_types::PasswordHash;
-use tributary_types::privilege::Granted;
+use tributary_types::privilege::Grantee;
 
 const TABLE: Object<'_> = Object::Table { db: "d", table: "t" };
 const OTHER: Object<'_> = Object::Table { db: "d", table: "u" };
@@ -30,7 +29,7 @@ fn table() -> GrantScope {
 
 fn held(scope: GrantScope, rights: &[Right]) -> Held {
     let mut grants = Grants::default();
-    grants.grant(scope, &Granted { rights: Rights::of(rights), select_columns: BTreeSet::new() });
+    grants.grant(scope, Rights::of(rights));
     Held::of(&grants)
 }
 
@@ -74,7 +73,7 @@ fn a_right_on_a_database_is_good_for_its_tables() {
 
 #[test]
 fn a_right_on_a_resource_leads_out_by_this_way_only() {
-    let of_one = held(GrantScope::Resource("S3".into()), &[Right::Usage]);
+    let of_one = held(GrantScope::Resource("s3".into()), &[Right::Usage]);
     assert_eq!(allowed(&of_one, S3), [Privilege::Usage]);
     assert_eq!(allowed(&of_one, Object::Resource(Resource::Http)), []);
     assert_eq!(allowed(&of_one, TABLE), []);
@@ -118,11 +117,11 @@ async fn a_change_of_rights_counts_at_once_and_a_dropped_user_may_nothing() {
     let refused = check("10.%").expect_err("nothing is granted");
     assert_eq!(refused.message, "LOAD command denied to user 'u'@'10.0.0.1' for table 'd: t'");
     let to = Grantee::User { name: "u".into(), host: "10.%".into() };
-    let granted = Granted { rights: Rights::of(&[Right::Load]), ..Granted::default() };
-    catalog.grant(&to, &table(), &granted).await.expect("granted");
+    let granted = Rights::of(&[Right::Load]);
+    catalog.grant(&to, &table(), granted).await.expect("granted");
     check("10.%").expect("granted");
     check("%").expect_err("that is another user");
-    catalog.revoke(&to, &table(), &granted).await.expect("revoked");
+    catalog.revoke(&to, &table(), granted).await.expect("revoked");
     check("10.%").expect_err("revoked");
     catalog.drop_user("u", "10.%").await.expect("dropped");
     let dropped = check("10.%").expect_err("dropped");

@@ -80,9 +80,8 @@ impl EngineSession {
                 let (who, role) = (&self.principal, role.as_deref());
                 engine.accounts.create_user(who, &user, hash, role, comment, if_not_exists).await?;
             }
-            Statement::AlterUser { user, password, .. } => {
-                let hash = password.unwrap_or(PasswordHash::EMPTY);
-                engine.accounts.set_password(&self.principal, Some(&user), hash).await?;
+            Statement::AlterUser { user, password, if_exists } => {
+                engine.accounts.alter_user(&self.principal, &user, password, if_exists).await?;
             }
             Statement::DropUser { user, if_exists } => {
                 engine.accounts.drop_user(&self.principal, &user, if_exists).await?;

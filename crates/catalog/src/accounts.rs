@@ -9,8 +9,8 @@ use crate::state::State;
 use crate::store::Operation;
 use crate::users::{OPERATOR_ROLE, PROTECTED_USER, Role, User, built_in_role};
 use std::sync::Arc;
-use tributary_types::PasswordHash;
 use tributary_types::privilege::{GrantScope, Grantee, Grants, Rights};
+use tributary_types::{TlsRequirement, Verifiers};
 
 impl Catalog {
     /// All users, in order of name and host.
@@ -76,9 +76,24 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CatalogError::UnknownUser`], or [`CatalogError::Store`].
-    pub async fn set_password(&self, name: &str, host: &str, password_hash: PasswordHash) -> Result<()> {
+    pub async fn set_password(&self, name: &str, host: &str, password: impl Into<Verifiers>) -> Result<()> {
+        self.alter_user(name, host, Some(password.into()), None).await
+    }
+
+    /// Changes the given attributes of a user; `host` is the user's own, not a connection's.
+    ///
+    /// # Errors
+    /// [`CatalogError::UnknownUser`], or [`CatalogError::Store`].
+    pub async fn alter_user(
+        &self,
+        name: &str,
+        host: &str,
+        password: Option<Verifiers>,
+        require: Option<TlsRequirement>,
+    ) -> Result<()> {
         let change = move |_: &State, user: &mut User| {
-            user.password_hash = password_hash;
+            user.password = password.clone().unwrap_or_else(|| user.password.clone());
+            user.account.require = require.unwrap_or(user.account.require);
             Ok(())
         };
         uncancelled(self.shared().change_user(name.to_owned(), host.to_owned(), change)).await

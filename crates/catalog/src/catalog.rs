@@ -10,7 +10,7 @@ use crate::transactions::TxnRecord;
 use crate::users::{FIRST_USERS, User, first_role};
 use std::sync::Arc;
 use tributary_types::{
-    ColumnChange, DbId, Label, PasswordHash, SchemaVersion, TableDef, TableId, TableRef, TableSchema, TxnId,
+    ColumnChange, DbId, Label, SchemaVersion, TableDef, TableId, TableRef, TableSchema, TxnId, Verifiers,
 };
 
 /// Set once the users of a new catalog are made.
@@ -275,7 +275,7 @@ impl Catalog {
 /// Creates the users that exist from the first start on, unless another node of the same catalog already did.
 async fn with_first_users(store: &dyn Store, mut state: State) -> Result<State> {
     for name in FIRST_USERS {
-        let mut user = User::new(name, "%", PasswordHash::EMPTY);
+        let mut user = User::new(name, "%", Verifiers::EMPTY);
         user.account.roles.insert(first_role(name).to_owned());
         while state.user(&user.name, &user.host).is_none() {
             let operation = Operation::CreateUser(user.clone());

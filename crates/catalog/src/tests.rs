@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tributary_types::{
     ColumnDef, DataType, DbId, ErrorCode, PasswordHash, SchemaVersion, SqlError, TableDef, TableId, TableRef,
-    TableSchema, host,
+    TableSchema, Verifiers, host,
 };
 
 fn location(dir: &TempDir) -> CatalogLocation {
@@ -276,12 +276,15 @@ async fn root_and_admin_exist_from_the_first_start_without_passwords() {
     let dir = TempDir::new().unwrap();
     let catalog = open(&dir).await;
     for user in ["root", "admin"] {
-        assert_eq!(catalog.find_user(user, "10.1.2.3").unwrap().password_hash, PasswordHash::EMPTY);
+        assert_eq!(catalog.find_user(user, "10.1.2.3").unwrap().password, Verifiers::EMPTY);
     }
     catalog.set_password("root", "%", PasswordHash::of("secret")).await.unwrap();
     catalog.drop_user("admin", "%").await.unwrap();
     let catalog = reopen(catalog, &dir).await;
-    assert_eq!(catalog.find_user("root", "::1").unwrap().password_hash, PasswordHash::of("secret"));
+    assert_eq!(
+        catalog.find_user("root", "::1").unwrap().password,
+        Verifiers::from(PasswordHash::of("secret"))
+    );
     assert!(catalog.find_user("admin", "::1").is_none(), "a dropped user does not come back");
     assert!(matches!(catalog.drop_user("root", "%").await.unwrap_err(), CatalogError::ProtectedUser(_)));
 }
@@ -297,8 +300,8 @@ async fn a_connection_is_the_user_with_the_most_exact_host() {
         [("192.168.0.1", 1), ("10.1.0.1", 2), ("10.0.0.1", 3), ("10.0.0.9", 4), ("127.0.0.1", 5)]
     {
         assert_eq!(
-            catalog.find_user("u", host).unwrap().password_hash,
-            PasswordHash(Some([byte; 20])),
+            catalog.find_user("u", host).unwrap().password,
+            Verifiers::from(PasswordHash(Some([byte; 20]))),
             "{host}"
         );
     }

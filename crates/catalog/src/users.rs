@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
-use tributary_types::PasswordHash;
 use tributary_types::pattern::like;
 use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
+use tributary_types::{TlsRequirement, Verifiers};
 
 /// The users that exist from the first start on.
 pub(crate) const FIRST_USERS: [&str; 2] = ["root", "admin"];
@@ -41,11 +41,11 @@ pub struct User {
     pub name: String,
     /// A host or a pattern with `%` and `_`.
     pub host: String,
-    pub password_hash: PasswordHash,
+    pub password: Verifiers,
     pub account: Account,
 }
 
-/// The rights and the comment of a user.
+/// The rights of a user, and the rest that is known of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Account {
@@ -54,6 +54,8 @@ pub struct Account {
     /// Grants to the user itself.
     pub grants: Grants,
     pub comment: String,
+    /// The encryption that its connections must have.
+    pub require: TlsRequirement,
 }
 
 /// A role: grants under a name.
@@ -69,15 +71,16 @@ pub struct Role {
 /// Shows whether there is a password, not its hash.
 impl fmt::Debug for User {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "User('{}'@'{}', password: {})", self.name, self.host, !self.password_hash.is_empty())
+        write!(f, "User('{}'@'{}', password: {})", self.name, self.host, !self.password.is_empty())
     }
 }
 
 impl User {
     /// A user without rights.
     #[must_use]
-    pub fn new(name: &str, host: &str, password_hash: PasswordHash) -> Self {
-        Self { name: name.to_owned(), host: host.to_owned(), password_hash, account: Account::default() }
+    pub fn new(name: &str, host: &str, password: impl Into<Verifiers>) -> Self {
+        let (name, host) = (name.to_owned(), host.to_owned());
+        Self { name, host, password: password.into(), account: Account::default() }
     }
 
     /// Whether this is its name; `host` is the user's own, not a connection's.
@@ -107,7 +110,7 @@ mod tests {
     use super::*;
 
     fn user(host: &str) -> User {
-        User::new("u", host, PasswordHash::EMPTY)
+        User::new("u", host, Verifiers::EMPTY)
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! A plan of an INSERT is checked when it is made, and made again when a name changes
 //! (`Names::generation`); a change of privileges has to count as one.
 //!
-//! The names of tables ([`names`]) are looked up through the [gate](gate::Gate) only. It checks passwords, too.
+//! The names of tables ([`names`]) are looked up through the [gate](gate::Gate) only. Passwords are checked by [`logins`].
 //!
 //! Not here: what is done with an object that was looked up.
 
@@ -14,6 +14,7 @@ pub(crate) mod accounts;
 pub(crate) mod finished;
 pub(crate) mod gate;
 pub(crate) mod interrupt;
+pub(crate) mod logins;
 pub(crate) mod names;
 pub(crate) mod privileges;
 pub(crate) mod processes;
@@ -282,6 +283,7 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         | Statement::DropUser { .. }
         | Statement::Role(_) => (Privilege::Grant, Object::Server),
         Statement::Grant(grant) | Statement::Revoke(grant) => of_grant(grant),
+        Statement::ReloadTls => (Privilege::Admin, Object::Server),
         // One's own may be ended by everybody; checked where the connection is looked up.
         Statement::Kill(_) => (Privilege::Connect, Object::Server),
         Statement::Show(show) => of_show(show, session_db),

@@ -15,6 +15,7 @@ mod start;
 use crate::access::accounts::Accounts;
 use crate::access::finished::RequestMetrics;
 use crate::access::gate::Gate;
+use crate::access::logins::Logins;
 use crate::access::names::Names;
 use crate::access::processes::Processes;
 use crate::ddl::Ddl;
@@ -27,13 +28,15 @@ use crate::queries::Queries;
 use crate::queries::namespace::{Facts, ShownJobs};
 use crate::variables::Variables;
 use start::Running;
-use std::sync::Arc;
+use std::fmt::Display;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tributary_catalog::Catalog;
 use tributary_ingest::Ingest;
 use tributary_query::{Cell, JobKind, SchemaChangeRow};
+use tributary_tls::Tls;
 use tributary_types::host::unix_ms;
-use tributary_types::{Principal, SqlError};
+use tributary_types::{ErrorCode, Principal, SqlError};
 
 /// A server's parts.
 pub struct Engine {
@@ -41,6 +44,7 @@ pub struct Engine {
     pub(crate) ingest: Arc<Ingest>,
     pub(crate) options: Arc<EngineOptions>,
     pub(crate) gate: Arc<Gate>,
+    pub(crate) logins: Arc<Logins>,
     pub(crate) accounts: Accounts,
     pub(crate) queries: Arc<Queries>,
     pub(crate) ddl: Arc<Ddl>,
@@ -53,6 +57,7 @@ pub struct Engine {
     metrics: Metrics,
     /// Counters of requests that have ended.
     pub(crate) requests: Arc<RequestMetrics>,
+    tls: OnceLock<Arc<Tls>>,
     running: Running,
 }
 
@@ -122,8 +127,9 @@ impl Engine {
     }
 
     /// Shows a setting of the server as a variable of sessions that begin later.
-    pub fn announce(&self, variable: &'static str, value: u64) {
-        self.set_global(variable, Some(&value.to_string())).expect("a setting is legal as its variable");
+    pub fn announce(&self, variable: &'static str, value: impl Display) {
+        let value = value.to_string();
+        self.facts.globals.write().announce(variable, &value).expect("a setting is legal as its variable");
     }
 
     pub(crate) fn set_global(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
@@ -137,6 +143,25 @@ impl Engine {
     /// From now on no user can be without a password: the server listens beyond loopback.
     pub fn require_passwords(&self) {
         self.accounts.require_passwords();
+    }
+
+    /// Sets the certificate that statements show and reload.
+    pub fn set_tls(&self, tls: Arc<Tls>) {
+        if self.tls.set(tls).is_err() {
+            tracing::warn!("the certificate was set twice; the first one stays");
+        }
+    }
+
+    /// Reads certificate and key again.
+    pub(crate) fn reload_tls(&self) -> Result<(), SqlError> {
+        let Some(tls) = self.tls.get() else {
+            let text =
+                "this server has no certificate to reload (settings tls_certificate and tls_private_key)";
+            return Err(SqlError::detail(ErrorCode::Unknown, text));
+        };
+        let failed =
+            |error| SqlError::detail(ErrorCode::Unknown, format!("the certificate before stays: {error}"));
+        tls.reload().map(drop).map_err(failed)
     }
 
     /// The users that have no password.

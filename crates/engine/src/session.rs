@@ -34,7 +34,7 @@ use tributary_query::{QueryEngine, SessionView};
 use tributary_sql::{Name, Statement};
 use tributary_table::Table;
 use tributary_types::pattern::like;
-use tributary_types::{ColumnDef, ErrorCode, Label, Principal, SqlError, TableDef, TxnId};
+use tributary_types::{ColumnDef, ErrorCode, Label, Principal, SqlError, TableDef, TlsSession, TxnId};
 
 /// The contents of SHOW LAST INSERT.
 #[derive(Clone, Debug)]
@@ -55,6 +55,8 @@ pub(crate) struct NewSession {
     pub peer: SocketAddr,
     /// The database to begin with.
     pub database: Option<String>,
+    /// The connection's encryption.
+    pub tls: Option<TlsSession>,
     /// Ends the connection.
     pub kill: CancellationToken,
 }
@@ -72,6 +74,7 @@ pub(crate) struct EngineSession {
     /// Queries over the objects that the principal may see.
     pub(crate) queries: QueryEngine,
     pub(crate) id: u32,
+    tls: Option<TlsSession>,
     pub(crate) database: Option<String>,
     pub(crate) variables: Variables,
     /// Shared with the statements that read them, until the next is set.
@@ -104,6 +107,7 @@ impl EngineSession {
             engine,
             principal,
             id: info.id,
+            tls: info.tls,
             database: None,
             user_variables: Arc::default(),
             transaction: None,
@@ -153,6 +157,7 @@ impl EngineSession {
             time_zone: self.variables.values().time_zone.name.clone(),
             last_insert_id: 0,
             now_unix_micros: self.unix_micros(),
+            tls: self.tls.clone(),
         }
     }
 
@@ -395,6 +400,7 @@ mod tests {
             user: "root".to_owned(),
             peer: "127.0.0.1:1".parse().expect("an address"),
             database: None,
+            tls: None,
             kill: CancellationToken::new(),
         };
         let mut session = EngineSession::open(Arc::clone(&test.engine), new).expect("everything is allowed");

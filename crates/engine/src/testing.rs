@@ -14,7 +14,7 @@ use tributary_ingest::IngestOptions;
 use tributary_ingest::wal_space::WalLimit;
 use tributary_sql::Statement;
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
-use tributary_types::{Egress, Principal, TableRef, TableSchema};
+use tributary_types::{Egress, Principal, StoredVerifiers, TableRef, TableSchema};
 use walkdir::WalkDir;
 
 pub(crate) struct TestEngine {
@@ -50,6 +50,7 @@ impl TestEngine {
             dynamic_partition_interval: Duration::from_secs(3600),
             trash_expire: Duration::from_secs(86_400),
             secure_load_dir: None,
+            password_verifiers: StoredVerifiers::Both,
             egress: Arc::new(Egress::parse("127.0.0.0/8;::1/128").expect("networks")),
             ingest: IngestOptions {
                 wal_dirs: vec![directory.path().join("wal")],

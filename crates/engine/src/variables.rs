@@ -178,6 +178,12 @@ impl Variables {
                 format!("Variable '{}' is a read only variable", variable.name),
             ));
         }
+        self.announce(name, value)
+    }
+
+    /// Sets a variable of the server, also one that no statement can set.
+    pub fn announce(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
+        let variable = find(name)?;
         let mut values = self.0.values.clone();
         (variable.set)(&mut values, value).map_err(|wrong| error_of(variable, value, wrong))?;
         if variable.effect == Effect::Fixed {

@@ -14,8 +14,8 @@ use tokio::runtime::{Builder, Runtime};
 use tributary_decode::{BlockBuilder, BoundParams, InsertOptions, Target, prepare_values};
 use tributary_mysql::fuzzing::converse;
 use tributary_mysql::{
-    ChangeUser, Column, ConnectionInfo, OkInfo, Params, PasswordHash, Prepared, ResultWriter, ServeOptions,
-    ServerHooks, Session, SessionStatus,
+    Account, ChangeUser, Column, ConnectionInfo, OkInfo, Params, PasswordHash, Prepared, ResultWriter,
+    ServeOptions, ServerHooks, Session, SessionStatus,
 };
 use tributary_types::{DataType, ErrorCode, SqlError};
 
@@ -113,8 +113,8 @@ impl ServerHooks for Hooks {
         1
     }
 
-    fn lookup_password(&self, user: &str, _host: &str) -> Option<PasswordHash> {
-        (user == "root").then(|| PasswordHash::of(""))
+    fn find_account(&self, user: &str, _host: &str) -> Option<Account> {
+        (user == "root").then(|| PasswordHash::of("").into())
     }
 
     async fn open_session(&self, info: ConnectionInfo) -> Result<Box<dyn Session>, SqlError> {

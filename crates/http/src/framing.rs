@@ -6,13 +6,13 @@
 //! Invariant: [`HeadWatch::take`] is true only for a request whose own head has both headers. The head of a request
 //! that was sent before the answer to the one in front of it may go unseen: then the chunks decide.
 
+use crate::transport::Transport;
 use memchr::memchr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 const CONTENT_LENGTH: &[u8] = b"content-length:";
 const TRANSFER_ENCODING: &[u8] = b"transfer-encoding:";
@@ -46,7 +46,7 @@ impl HeadWatch {
 
 /// A connection whose heads are watched.
 pub(crate) struct Watched {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Transport,
     watch: Arc<HeadWatch>,
     head: Head,
 }
@@ -62,7 +62,7 @@ struct Head {
 }
 
 impl Watched {
-    pub(crate) fn new(stream: TcpStream, watch: Arc<HeadWatch>) -> Self {
+    pub(crate) fn new(stream: Transport, watch: Arc<HeadWatch>) -> Self {
         Self { stream, watch, head: Head::default() }
     }
 }

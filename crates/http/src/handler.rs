@@ -16,10 +16,9 @@ use crate::options::HttpOptions;
 use crate::origin;
 use crate::reply::{self, EnvelopeCode, ReplyBody};
 use crate::route::{NoRoute, Route};
-use crate::service::Services;
+use crate::service::{Peer, Services};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tributary_types::Principal;
 
@@ -55,22 +54,27 @@ impl Handled {
 }
 
 impl Handler {
-    /// Handles one request that arrived at this address.
+    /// Handles one request of this client.
     pub(crate) async fn handle(
         self,
         route: Result<Route, NoRoute>,
         head: Parts,
         wire: Wire,
-        peer: IpAddr,
-        local: Option<SocketAddr>,
+        peer: &Peer,
     ) -> Handled {
-        let at = local.map(|local| local.ip());
+        let at = peer.local.map(|local| local.ip());
         if let Some(reason) = origin::refusal(&head, at, &self.options.host_names) {
             let response =
                 reply::envelope_with_status(StatusCode::FORBIDDEN, EnvelopeCode::Forbidden, reason);
             return Handled::new(response, wire);
         }
-        let port = local.map(|local| local.port());
+        if self.options.requires_tls && peer.tls.is_none() && !route.as_ref().is_ok_and(Route::is_public) {
+            let reason = "connections without TLS are refused (require_secure_transport): use https";
+            let response =
+                reply::envelope_with_status(StatusCode::FORBIDDEN, EnvelopeCode::Forbidden, reason);
+            return Handled::new(response, wire);
+        }
+        let port = peer.local.map(|local| local.port());
         if let Ok(route) = &route
             && let Some(response) = self.redirected(route, &head, peer, port).await
         {
@@ -89,7 +93,7 @@ impl Handler {
     ///
     /// # Errors
     /// An error text for the client, without a code.
-    async fn user(&self, head: &Parts, peer: IpAddr) -> Result<Principal, String> {
+    async fn user(&self, head: &Parts, peer: &Peer) -> Result<Principal, String> {
         let Some(credentials) = auth::credentials(&head.headers) else {
             return Err("no valid Basic authorization".to_owned());
         };

@@ -32,6 +32,7 @@ mod request;
 mod route;
 mod server;
 mod service;
+mod transport;
 mod unpack;
 
 pub use answer::{ExistingJob, LoadAnswer, LoadStatus, LoadTimes};
@@ -46,6 +47,6 @@ pub use route::{error_url, file_of_error_url};
 pub use server::serve;
 pub use service::{
     AnsweredLoad, Authenticator, Backend, ErrorLogReader, Health, InspectService, LabelInfo, LoadService,
-    Services, WalCount,
+    Peer, Services, WalCount,
 };
 pub use tributary_decode::Compression;

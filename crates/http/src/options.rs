@@ -1,10 +1,16 @@
 //! Limits of the HTTP server. The defaults suit most installations.
 
+use std::sync::Arc;
 use std::time::Duration;
+use tributary_tls::Tls;
 
 /// Limits of the HTTP server.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
+    /// The certificate for clients that begin with a handshake of TLS; `None`: none may.
+    pub tls: Option<Arc<Tls>>,
+    /// Requests without TLS are refused with 403, except for what needs no login.
+    pub requires_tls: bool,
     /// A connection that has not sent a complete request head within this time is closed. It bounds idle keep-alive connections,
     /// too.
     pub header_timeout: Duration,
@@ -38,6 +44,8 @@ pub struct HttpOptions {
 impl Default for HttpOptions {
     fn default() -> Self {
         Self {
+            tls: None,
+            requires_tls: false,
             header_timeout: Duration::from_secs(60),
             body_idle_timeout: Duration::from_secs(60),
             max_header_bytes: 256 * 1024,

@@ -80,6 +80,11 @@ impl Route {
         }
     }
 
+    /// Whether it needs no login.
+    pub(crate) const fn is_public(&self) -> bool {
+        matches!(self, Self::Health | Self::Bootstrap | Self::Metrics | Self::Root)
+    }
+
     /// Whether the answer is a load's JSON document.
     pub(crate) const fn is_load(&self) -> bool {
         matches!(self, Self::StreamLoad { .. } | Self::HttpStream)

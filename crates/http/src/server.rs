@@ -10,7 +10,8 @@ use crate::headers::Headers;
 use crate::options::HttpOptions;
 use crate::reply::ReplyBody;
 use crate::route::Route;
-use crate::service::Services;
+use crate::service::{Peer, Services};
+use crate::transport::Transport;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue};
 use hyper::server::conn::http1;
@@ -20,7 +21,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -146,12 +147,19 @@ impl Server {
         let unread = AtomicBool::new(false);
         let watch = Arc::new(HeadWatch::new());
         let local = stream.local_addr().ok();
+        let options = &self.handler.options;
+        let accepted = timeout(options.header_timeout, Transport::accept(stream, options.tls.as_deref()));
+        let (stream, tls) = tokio::select! {
+            accepted = accepted => accepted??,
+            () = self.shutdown.cancelled() => return Ok(()),
+        };
+        let peer = Arc::new(Peer { address: peer.ip().to_canonical(), local, tls });
         let service = service_fn(|mut request: Request<Incoming>| {
             if watch.take() {
                 // The library removed the header: restores it for the check that words the error.
                 request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
             }
-            let answer = self.answer(request, peer.ip(), local, &unread);
+            let answer = self.answer(request, Arc::clone(&peer), &unread);
             let watch = &watch;
             Box::pin(async move {
                 let answer = answer.await;
@@ -198,8 +206,7 @@ impl Server {
     async fn answer(
         &self,
         request: Request<Incoming>,
-        peer: IpAddr,
-        local: Option<SocketAddr>,
+        peer: Arc<Peer>,
         unread: &AtomicBool,
     ) -> Response<ReplyBody> {
         let (head, body) = request.into_parts();
@@ -213,7 +220,8 @@ impl Server {
             options.streaming_load_max_bytes(),
             options.body_idle_timeout,
         );
-        let task = self.requests.spawn(self.handler.clone().handle(route, head, wire, peer, local));
+        let handler = self.handler.clone();
+        let task = self.requests.spawn(async move { handler.handle(route, head, wire, &peer).await });
         let Handled { mut response, rest } = task.await.unwrap_or_else(|error| {
             tracing::error!(%error, "an HTTP handler panicked");
             Handled::panicked(is_load)
@@ -230,7 +238,7 @@ impl Server {
     }
 
     /// Reads and discards the rest of the client's bytes, so that closing does not destroy the answer in transit.
-    async fn linger(&self, mut stream: TcpStream) {
+    async fn linger(&self, mut stream: Transport) {
         let mut buffer = vec![0; 64 * 1024];
         let discard =
             async { while let Ok(Ok(1..)) = timeout(LINGER_IDLE, stream.read(&mut buffer)).await {} };

@@ -5,11 +5,11 @@ use crate::body::LoadBody;
 use crate::request::{HttpStreamRequest, StreamLoadRequest, TwoPhaseOp, TwoPhaseTarget};
 use async_trait::async_trait;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use tokio::io::AsyncRead;
-use tributary_types::{Label, Principal, SqlError, TableDef, TxnId};
+use tributary_types::{Label, Principal, SqlError, TableDef, TlsSession, TxnId};
 
 /// The text of an error log, streamed.
 pub type ErrorLogReader = Pin<Box<dyn AsyncRead + Send>>;
@@ -82,6 +82,17 @@ impl Services {
     }
 }
 
+/// The other end of a connection.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Its address; one of IPv4 also where the port listens on IPv6.
+    pub address: IpAddr,
+    /// The address that it connected to.
+    pub local: Option<SocketAddr>,
+    /// The encryption; `None`: in clear text.
+    pub tls: Option<TlsSession>,
+}
+
 /// Identifies clients.
 #[async_trait]
 pub trait Authenticator: Send + Sync + 'static {
@@ -89,7 +100,7 @@ pub trait Authenticator: Send + Sync + 'static {
     ///
     /// # Errors
     /// The text that the client gets, with HTTP 401.
-    async fn authenticate(&self, user: &str, password: &str, peer: IpAddr) -> Result<Principal, SqlError>;
+    async fn authenticate(&self, user: &str, password: &str, peer: &Peer) -> Result<Principal, SqlError>;
 }
 
 /// Loads.

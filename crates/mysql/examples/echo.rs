@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tributary_mysql::{
-    ChangeUser, Column, ConnectionInfo, OkInfo, ParamValue, Params, PasswordHash, Prepared, ResultWriter,
-    ServeOptions, ServerHooks, Session, SessionStatus, serve,
+    Account, ChangeUser, Column, ConnectionInfo, OkInfo, ParamValue, Params, PasswordHash, Prepared,
+    ResultWriter, ServeOptions, ServerHooks, Session, SessionStatus, serve,
 };
 use tributary_types::{DataType, ErrorCode, SqlError};
 
@@ -50,10 +50,10 @@ impl ServerHooks for EchoServer {
         self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    fn lookup_password(&self, user: &str, _host: &str) -> Option<PasswordHash> {
+    fn find_account(&self, user: &str, _host: &str) -> Option<Account> {
         match user {
-            "root" => Some(PasswordHash::of("")),
-            "alice" => Some(PasswordHash::of("secret")),
+            "root" => Some(PasswordHash::of("").into()),
+            "alice" => Some(PasswordHash::of("secret").into()),
             _ => None,
         }
     }

@@ -3,10 +3,11 @@
 mod commands;
 mod guard;
 mod handshake;
+mod login;
 mod statements;
 mod watch;
 
-use crate::auth::NONCE_BYTES;
+use crate::auth::Nonce;
 use crate::error::ProtocolError;
 use crate::places::SessionPlace;
 use crate::result::AnswerForm;
@@ -15,9 +16,10 @@ use crate::shared::Shared;
 use crate::wire::inflate::{BadCompression, Incoming};
 use crate::wire::out::Out;
 use crate::wire::reader::{Packet, PacketReader};
-use crate::wire::stream::{ReadHalf, WriteHalf};
+use crate::wire::stream::{ReadHalf, WriteHalf, encrypt};
 use mysql_common::constants::CapabilityFlags;
 use statements::Statements;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +27,8 @@ use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
-use tributary_types::{ErrorCode, SqlError};
+use tributary_tls::Tls;
+use tributary_types::{ErrorCode, SqlError, TlsSession};
 use watch::{Watch, Woken};
 
 /// The largest packet that a client may send before it has logged in, in bytes.
@@ -41,6 +44,8 @@ const LARGE_COMMAND_BYTES: usize = 1 << 20;
 pub(crate) struct Link {
     reader: PacketReader<Incoming>,
     out: Out,
+    /// `None`: in clear text.
+    tls: Option<TlsSession>,
 }
 
 /// A client that has proved its password.
@@ -53,7 +58,7 @@ pub(crate) struct Connection {
     statements: Statements,
     capabilities: CapabilityFlags,
     /// The challenge that the client answered last.
-    nonce: [u8; NONCE_BYTES],
+    nonce: Nonce,
     multi_statements: bool,
     /// The memory that the current command takes, if it is large.
     memory: Option<OwnedSemaphorePermit>,
@@ -95,6 +100,7 @@ pub(crate) async fn run_on(
     let link = Link {
         reader: PacketReader::new(Incoming::new(read_half), HANDSHAKE_PACKET_MAX),
         out: Out::new(write_half, shared.options.write_timeout),
+        tls: None,
     };
     let mut connection = match handshake::open(link, id, peer, &shared).await {
         Ok(connection) => connection,
@@ -117,6 +123,22 @@ impl Link {
     /// Begins the answer to the packet that was parsed last, which had this sequence number.
     fn answer_to(&self, sequence: u8) {
         self.out.answer_to(sequence, self.reader.compressed_sequence());
+    }
+
+    /// Performs the handshake of TLS: from now on everything is encrypted, in both directions.
+    async fn begin_tls(&mut self, tls: &Tls) -> Result<(), ProtocolError> {
+        self.out.flush().await?;
+        let write_timeout = self.out.write_timeout();
+        let nothing = (ReadHalf::Memory(VecDeque::new()), WriteHalf::Memory(Arc::default()));
+        let reader = PacketReader::new(Incoming::new(nothing.0), HANDSHAKE_PACKET_MAX);
+        let reader = std::mem::replace(&mut self.reader, reader);
+        let out = std::mem::replace(&mut self.out, Out::new(nothing.1, write_timeout));
+        let (incoming, read_ahead) = reader.into_parts();
+        let (read, write, session) = encrypt(incoming.into_half(), out.into_io(), read_ahead, tls).await?;
+        self.reader = PacketReader::new(Incoming::new(read), HANDSHAKE_PACKET_MAX);
+        self.out = Out::new(write, write_timeout);
+        self.tls = Some(session);
+        Ok(())
     }
 
     /// From now on everything is compressed, in both directions.
@@ -173,7 +195,7 @@ impl Connection {
 
     /// The next command. Answers leave before it waits for one.
     async fn next_command(&mut self, watch: &mut Watch) -> Result<Packet, ProtocolError> {
-        let Link { reader, out } = &mut self.link;
+        let Link { reader, out, .. } = &mut self.link;
         let stall_timeout = self.shared.options.stall_timeout;
         // The command before is over, and its memory free.
         self.memory = None;
@@ -259,5 +281,10 @@ impl Connection {
         if let Err(panic) = guard::guarded(self.session.close(), &self.link.out).await {
             warn!(connection = self.id, peer = %self.peer, %panic, "closing a session panicked");
         }
+        self.link.out.shutdown().await;
     }
+}
+
+fn refused(code: ErrorCode, message: impl Into<String>) -> ProtocolError {
+    ProtocolError::Refused(SqlError::new(code, message))
 }

@@ -32,6 +32,7 @@ pub async fn serve(
 ) -> io::Result<()> {
     options.max_allowed_packet =
         options.max_allowed_packet.clamp(MAX_ALLOWED_PACKET_MIN, MAX_ALLOWED_PACKET_MAX);
+    let grace = options.shutdown_grace;
     let shared = Arc::new(Shared::new(hooks, options, shutdown.clone()));
     let mut connections = JoinSet::new();
     loop {
@@ -54,7 +55,7 @@ pub async fn serve(
             log_panic(ended);
         }
     };
-    if tokio::time::timeout(options.shutdown_grace, drain).await.is_err() {
+    if tokio::time::timeout(grace, drain).await.is_err() {
         warn!(
             connections = connections.len(),
             "statements still run after the shutdown grace; they are cut off"

@@ -6,9 +6,11 @@ use crate::params::Params;
 use crate::result::ResultWriter;
 use async_trait::async_trait;
 use mysql_common::constants::{CapabilityFlags, StatusFlags};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use tokio_util::sync::CancellationToken;
-use tributary_types::{ErrorCode, PasswordHash, SERVER_VERSION, SqlError};
+use tributary_types::{
+    ErrorCode, PasswordHash, SERVER_VERSION, Secret, SqlError, TlsRequirement, TlsSession,
+};
 
 /// One connection's statements. The methods are called one after another, never concurrently, in the order in which the client
 /// sent its commands. A statement runs to its end even if the client leaves meanwhile. A panic in a method ends this connection,
@@ -134,6 +136,24 @@ pub struct Prepared {
     pub warnings: u16,
 }
 
+/// The ways in which a user can prove its password.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// For `mysql_native_password`; empty if that can't be used.
+    pub native: PasswordHash,
+    /// `SHA256(SHA256(password))`, if the password was seen since the server started.
+    pub proven: Option<[u8; 32]>,
+    /// There is no password.
+    pub is_open: bool,
+    pub tls: TlsRequirement,
+}
+
+impl From<PasswordHash> for Account {
+    fn from(native: PasswordHash) -> Self {
+        Self { native, proven: None, is_open: native.is_empty(), tls: TlsRequirement::None }
+    }
+}
+
 /// A client whose password was right.
 #[derive(Clone, Debug)]
 pub struct ConnectionInfo {
@@ -149,6 +169,8 @@ pub struct ConnectionInfo {
     pub capabilities: CapabilityFlags,
     /// The collation requested by the client, as MySQL's number.
     pub collation: u16,
+    /// The encryption; `None`: in clear text.
+    pub tls: Option<TlsSession>,
     /// Cancelling this ends the connection: at once when it is idle, else after the statement that
     /// runs. A statement that should stop sooner watches it itself. A server that stops does not
     /// cancel it: it lets statements finish.
@@ -175,8 +197,24 @@ pub trait ServerHooks: Send + Sync + 'static {
     /// An id that no open connection has.
     fn next_connection_id(&self) -> u32;
 
-    /// Looks up a user's password; `None` if the user does not exist or may not connect from `host` (the client's IP address).
-    fn lookup_password(&self, user: &str, host: &str) -> Option<PasswordHash>;
+    /// Looks up a user; `None` if it does not exist or may not connect from `host` (the client's IP address).
+    fn find_account(&self, user: &str, host: &str) -> Option<Account>;
+
+    /// Checks a password in clear text. A right one may make [`Account::proven`] of the next login.
+    async fn check_password(&self, _user: &str, _host: &str, _password: &Secret) -> bool {
+        false
+    }
+
+    /// Waits for as long as earlier failures of this user and address demand.
+    ///
+    /// # Errors
+    /// It would take too long; the client gets the error.
+    async fn may_log_in(&self, _user: &str, _address: IpAddr) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    /// A client has proved its password, or failed to.
+    fn login_ended(&self, _user: &str, _address: IpAddr, _is_right: bool) {}
 
     /// Whether the user may connect when all places are taken, to end sessions of others.
     fn is_operator(&self, _user: &str) -> bool {

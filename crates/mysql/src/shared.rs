@@ -2,16 +2,25 @@
 //!
 //! Not its business: accepting and serving connections.
 
+use crate::auth::rsa::PasswordKey;
 use crate::places::Places;
 use crate::session::ServerHooks;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
+use tributary_tls::Tls;
+use tributary_types::AuthPlugin;
 
-/// Limits of the MySQL front end.
-#[derive(Clone, Copy, Debug)]
+/// Limits of the MySQL front end, and its encryption.
+#[derive(Clone, Debug)]
 pub struct ServeOptions {
+    /// The certificate for clients that ask for TLS; without one, it is not offered.
+    pub tls: Option<Arc<Tls>>,
+    /// Clients without TLS are refused with error 3159.
+    pub requires_tls: bool,
+    /// The plugin that the greeting names. Clients with another one are asked again.
+    pub auth_plugin: AuthPlugin,
     /// Sessions at a time; further clients get error 1040, but for one operator.
     pub max_connections: usize,
     /// Clients that log in at a time; a further one ends another's attempt.
@@ -39,6 +48,9 @@ pub struct ServeOptions {
 impl Default for ServeOptions {
     fn default() -> Self {
         Self {
+            tls: None,
+            requires_tls: false,
+            auth_plugin: AuthPlugin::Native,
             max_connections: 1024,
             max_logins: 256,
             max_allowed_packet: 64 << 20,
@@ -59,6 +71,7 @@ pub(crate) struct Shared {
     pub(crate) options: ServeOptions,
     pub(crate) shutdown: CancellationToken,
     pub(crate) places: Arc<Places>,
+    pub(crate) password_key: PasswordKey,
     packet_memory: Arc<Semaphore>,
 }
 
@@ -73,7 +86,8 @@ impl Shared {
     ) -> Self {
         let units = (options.packet_memory_bytes / PACKET_MEMORY_UNIT).clamp(1, Semaphore::MAX_PERMITS);
         let places = Places::new(options.max_connections, options.max_logins);
-        Self { hooks, options, shutdown, places, packet_memory: Arc::new(Semaphore::new(units)) }
+        let packet_memory = Arc::new(Semaphore::new(units));
+        Self { hooks, options, shutdown, places, password_key: PasswordKey::default(), packet_memory }
     }
 
     /// Waits until a command of that length may be read. A command takes all that it may need at once,

@@ -9,6 +9,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tributary_types::TlsSession;
 
 pub use grid::{Cell, Grid};
 
@@ -56,6 +57,8 @@ pub struct SessionView {
     pub last_insert_id: u64,
     /// When the statement began, microseconds since 1970 in UTC: what `NOW()` shows.
     pub now_unix_micros: i64,
+    /// The encryption of its connection.
+    pub tls: Option<TlsSession>,
 }
 
 impl SessionView {
@@ -71,6 +74,7 @@ impl SessionView {
             time_zone: "+00:00".to_owned(),
             last_insert_id: 0,
             now_unix_micros,
+            tls: None,
         }
     }
 

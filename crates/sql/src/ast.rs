@@ -14,8 +14,8 @@ use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
 use tributary_types::privilege::{GrantScope, Grantee, Rights};
 use tributary_types::{
-    Aggregation, DataType, DefaultValue, Distribution, ErrorCode, IndexKind, KeyModel, PartitionNames,
-    PasswordHash, Sealed, SqlError, TableRef,
+    Aggregation, DataType, DefaultValue, Distribution, ErrorCode, IndexKind, KeyModel, NewPassword,
+    PartitionNames, Sealed, SqlError, TableRef, TlsRequirement,
 };
 
 pub use sqlparser::ast::Expr;
@@ -136,15 +136,17 @@ pub enum Statement {
     CreateUser {
         user: UserName,
         if_not_exists: bool,
-        password: Option<PasswordHash>,
+        password: Option<NewPassword>,
         /// `DEFAULT ROLE 'r'`
         role: Option<String>,
+        require: Option<TlsRequirement>,
         comment: String,
     },
     AlterUser {
         user: UserName,
         if_exists: bool,
-        password: Option<PasswordHash>,
+        password: Option<NewPassword>,
+        require: Option<TlsRequirement>,
     },
     DropUser {
         user: UserName,
@@ -154,6 +156,8 @@ pub enum Statement {
     Grant(Box<GrantStatement>),
     Revoke(Box<GrantStatement>),
     Kill(Kill),
+    /// `ALTER INSTANCE RELOAD TLS`: reads certificate and key again.
+    ReloadTls,
     /// `UNLOCK TABLES`: there are no table locks (`LOCK TABLES` is refused), so it does nothing.
     UnlockTables,
 }
@@ -565,7 +569,7 @@ pub enum SetItem {
         read_only: Option<bool>,
     },
     /// `None`: the session's own user.
-    Password { user: Option<UserName>, password: PasswordHash },
+    Password { user: Option<UserName>, password: NewPassword },
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -3,6 +3,7 @@
 // The start of an engine is one deep future, whose layout this crate computes in a release build.
 #![recursion_limit = "256"]
 
+mod certificate;
 mod config;
 mod listen;
 mod log;

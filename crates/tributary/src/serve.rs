@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tributary_engine::{Engine, EngineOptions, HttpLoads, MysqlHooks, Ports, StorageRoot};
 use tributary_ingest::IngestOptions;
 use tributary_mysql::ServeOptions;
+use tributary_tls::Tls;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -40,16 +41,29 @@ async fn serve(config: &Config) -> Outcome<()> {
     // The signals are taken before the ready line: who reads it may send one at once.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     refuse_own_files(settings)?;
+    let tls = crate::certificate::open(settings)?;
     let (engine, report) = tributary_engine::open(engine_options(settings)?).await?;
     tracing::info!(?report, "recovered");
     refuse_open_door(&engine, bind).await?;
+    if tls.is_none() && !bind.is_loopback() {
+        tracing::warn!(
+            "listening on {bind} without TLS: passwords and rows can be read on the way (tls_certificate)"
+        );
+    }
     let listeners = Listeners::bind(settings)?;
     let ports = listeners.ports()?;
     engine.set_ports(ports);
     engine.announce("max_allowed_packet", settings.max_allowed_packet);
     engine.announce("max_connections", settings.qe_max_connection);
+    engine.announce("default_authentication_plugin", settings.default_authentication_plugin.name());
+    engine.announce("require_secure_transport", if settings.require_secure_transport { "ON" } else { "OFF" });
+    if let Some(tls) = &tls {
+        engine.set_tls(Arc::clone(tls));
+        engine.announce("have_ssl", "YES");
+        engine.announce("have_openssl", "YES");
+    }
     let shutdown = CancellationToken::new();
-    let servers = listeners.serve(&engine, settings, &shutdown);
+    let servers = listeners.serve(&engine, settings, tls.as_ref(), &shutdown);
     let ready = format!(
         "tributary ready: mysql={} http={} webserver={} data={}\n",
         SocketAddr::new(bind, ports.mysql),
@@ -61,8 +75,15 @@ async fn serve(config: &Config) -> Outcome<()> {
     let mut stdout = std::io::stdout();
     let _ = stdout.write_all(ready.as_bytes()).and_then(|()| stdout.flush());
     let mut servers = std::pin::pin!(servers);
+    let watched = async {
+        match &tls {
+            Some(tls) => crate::certificate::watch(Arc::clone(tls)).await,
+            None => std::future::pending().await,
+        }
+    };
     let served = tokio::select! {
         outcome = &mut servers => outcome,
+        Err(error) = watched => Err(error.into()),
         _ = terminate.recv() => stop("SIGTERM", &shutdown, servers).await,
         _ = interrupt.recv() => stop("SIGINT", &shutdown, servers).await,
     };
@@ -168,6 +189,7 @@ impl Listeners {
         self,
         engine: &Arc<Engine>,
         settings: &Settings,
+        tls: Option<&Arc<Tls>>,
         shutdown: &CancellationToken,
     ) -> Outcome<()> {
         let ports = self.ports()?;
@@ -176,6 +198,9 @@ impl Listeners {
             self.mysql,
             Arc::new(MysqlHooks::new(Arc::clone(engine))),
             ServeOptions {
+                tls: tls.cloned(),
+                requires_tls: settings.require_secure_transport,
+                auth_plugin: settings.default_authentication_plugin,
                 max_connections: settings.qe_max_connection as usize,
                 max_allowed_packet: settings.max_allowed_packet as usize,
                 // The variable `max_prepared_stmt_count` counts.
@@ -188,6 +213,8 @@ impl Listeners {
             vec![self.http, self.webserver],
             tributary_http::Services::of(&Arc::new(HttpLoads(Arc::clone(engine)))),
             tributary_http::HttpOptions {
+                tls: tls.cloned(),
+                requires_tls: settings.require_secure_transport,
                 streaming_load_max_mb: settings.streaming_load_max_mb,
                 load_timeout: settings.stream_load_default_timeout_second,
                 redirect: settings.redirect_loads.then_some(redirect),
@@ -230,6 +257,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
         group_commit_data_bytes: settings.group_commit_data_bytes_default_value,
         large_load_bytes: settings.large_load_bytes,
         secure_load_dir: settings.mysql_load_server_secure_path.clone(),
+        password_verifiers: settings.password_verifiers,
         spool_limit_bytes: settings.spool_limit_bytes,
         error_log_keep: settings.load_error_log_reserve_hours,
         dynamic_partition_interval: settings.dynamic_partition_check_interval_seconds,

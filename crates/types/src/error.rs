@@ -58,6 +58,8 @@ pub enum ErrorCode {
     MalformedPacket,
     ServerShutdown,
     BadHandshake,
+    /// TLS is required.
+    SecureTransportRequired,
     /// The client is too old to log in.
     UnsupportedAuthMode,
     PacketsOutOfOrder,
@@ -124,6 +126,7 @@ impl ErrorCode {
             Self::DbAccessDenied => (1044, "42000"),
             Self::AccessDenied => (1045, "28000"),
             Self::BadHandshake => (1043, "08S01"),
+            Self::SecureTransportRequired => (3159, "HY000"),
             Self::NoDbSelected => (1046, "3D000"),
             Self::UnknownCommand => (1047, "08S01"),
             Self::ColumnCannotBeNull => (1048, "23000"),

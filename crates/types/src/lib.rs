@@ -28,11 +28,13 @@ pub mod principal;
 pub mod privilege;
 pub mod process;
 pub mod sealed;
+pub mod secret;
 pub mod state;
 pub mod system;
 pub mod table;
 pub mod text;
 pub mod transaction;
+pub mod transport;
 pub mod view;
 pub mod widen;
 
@@ -46,15 +48,17 @@ pub use label::Label;
 pub use mode::GroupCommitMode;
 pub use nested::{NESTING_MAX, Nested, NestedType, StructField};
 pub use partition::{Partition, PartitionMethod, PartitionNames, Partitioning, Partitions};
-pub use password::PasswordHash;
+pub use password::{AuthPlugin, NewPassword, PasswordHash, SaltedHash, StoredVerifiers, Verifiers};
 pub use principal::Principal;
 pub use sealed::Sealed;
+pub use secret::Secret;
 pub use table::{
     Aggregation, ColumnChange, ColumnDef, DELETION_VECTORS, DefaultValue, Distribution, FLEXIBLE_UPDATES,
     GROUP_COMMIT_DATA_BYTES_DEFAULT, GROUP_COMMIT_INTERVAL_MS_DEFAULT, Generated, HiddenColumn, IndexDef,
     IndexKind, KeyModel, RollupDef, TableDef, TableProperties, TableRef, TableRole, TableSchema,
 };
 pub use transaction::{TransactionKind, TransactionStatus};
+pub use transport::{TlsRequirement, TlsSession};
 pub use view::{ViewDef, ViewSource};
 
 /// The version of MySQL that the server reports to clients; Doris's. Drivers choose their statements by it.

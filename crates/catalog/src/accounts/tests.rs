@@ -1,6 +1,7 @@
 use super::*;
 use crate::location::CatalogLocation;
 use tempfile::TempDir;
+use tributary_types::PasswordHash;
 use tributary_types::privilege::Right;
 
 async fn open(dir: &TempDir) -> Catalog {

@@ -5,7 +5,7 @@ use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{
     ColumnDef, ColumnId, DataType, DbId, DefaultValue, Generated, GroupCommitMode, KeyModel, Partitioning,
-    SchemaVersion, TableId, TableProperties, TableRole,
+    SchemaVersion, TableId, TableProperties, TableRole, TlsRequirement,
 };
 
 /// Definitions written by earlier versions and this one, by format. Never changed once a version is released.
@@ -172,8 +172,9 @@ fn rights_are_stored_by_their_names() {
         Rights::of(&[Right::ShowView]),
     );
     grants.grant(GrantScope::Resource("s3".to_owned()), Rights::of(&[Right::Usage]));
-    let account = Account { roles: ["r".to_owned()].into(), grants, comment: "c".to_owned() };
-    let text = r#"{"format":2,"roles":["r"],"grants":[["Global",["SELECT","LOAD"]],[{"Table":{"db":"d","table":"t"}},["SHOW_VIEW"]],[{"Resource":"s3"},["USAGE"]]],"comment":"c"}"#;
+    let comment = "c".to_owned();
+    let account = Account { roles: ["r".to_owned()].into(), grants, comment, require: TlsRequirement::X509 };
+    let text = r#"{"format":2,"roles":["r"],"grants":[["Global",["SELECT","LOAD"]],[{"Table":{"db":"d","table":"t"}},["SHOW_VIEW"]],[{"Resource":"s3"},["USAGE"]]],"comment":"c","require":"x509"}"#;
     assert_eq!(of_account(&account).unwrap(), text);
     assert_eq!(super::account(text).unwrap(), account);
     let unknown = text.replace("USAGE", "FLY");

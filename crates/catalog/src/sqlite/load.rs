@@ -10,7 +10,9 @@ use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteRow};
 use sqlx::{Row, query, query_as, query_scalar};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tributary_types::{DbId, PartitionId, PasswordHash, SourceId, TableDef, TableId, ViewDef};
+use tributary_types::{
+    DbId, PartitionId, PasswordHash, SaltedHash, SourceId, TableDef, TableId, Verifiers, ViewDef,
+};
 
 pub(super) async fn all(pool: &SqlitePool) -> Stored<Loaded> {
     // One transaction, so that nothing changes between its queries.
@@ -162,17 +164,20 @@ async fn schemas(connection: &mut SqliteConnection) -> Stored<Vec<(TableId, Kept
 }
 
 async fn users(connection: &mut SqliteConnection) -> Stored<Vec<User>> {
-    type Row = (String, String, Option<Vec<u8>>, String);
+    type Row = (String, String, Option<Vec<u8>>, Option<String>, String);
     let rows: Vec<Row> =
-        query_as("SELECT name, host, password_hash, definition FROM users ORDER BY name, host")
+        query_as("SELECT name, host, password_hash, salted_hash, definition FROM users ORDER BY name, host")
             .fetch_all(connection)
             .await
             .map_err(failed_to("read users"))?;
-    let read = |(name, host, hash, text): Row| {
+    let read = |(name, host, hash, salted, text): Row| {
         let place = format!("the user '{name}'@'{host}'");
         let hash = hash.map(|hash| hash.try_into().map_err(|_| "a password hash has 20 bytes")).transpose();
+        let native = PasswordHash(hash.map_err(corrupt(place.clone()))?);
+        let salted = salted.map(|text| SaltedHash::parse(&text).ok_or("a salted hash has another form"));
+        let salted = salted.transpose().map_err(corrupt(place.clone()))?;
         Ok(User {
-            password_hash: PasswordHash(hash.map_err(corrupt(place.clone()))?),
+            password: Verifiers { native, salted },
             account: definition::account(&text).map_err(corrupt(place))?,
             name,
             host,

@@ -10,7 +10,7 @@ use sqlx::{query, query_scalar, raw_sql};
 use std::path::Path;
 
 /// Each migration and the statement that counts it.
-const MIGRATIONS: [(&str, &str); 9] = [
+const MIGRATIONS: [(&str, &str); 10] = [
     (FIRST, "PRAGMA user_version = 1"),
     (REVISIONS_NODES_TIMES, "PRAGMA user_version = 2"),
     (ATTACHMENTS, "PRAGMA user_version = 3"),
@@ -20,6 +20,7 @@ const MIGRATIONS: [(&str, &str); 9] = [
     (RECYCLED, "PRAGMA user_version = 7"),
     (LAST_CHANGES, "PRAGMA user_version = 8"),
     (RIGHTS, "PRAGMA user_version = 9"),
+    (SALTED_HASHES, "PRAGMA user_version = 10"),
 ];
 
 pub(super) const FIRST: &str = "
@@ -206,6 +207,10 @@ const RIGHTS: &str = r#"
     UPDATE users SET definition = '{"format":2,"roles":["admin"]}';
     UPDATE users SET definition = '{"format":2,"roles":["operator"]}' WHERE name = 'root';
 "#;
+
+/// The second stored form of passwords. A server that does not know it would take a user that has only this one for a user without a
+/// password, so it must refuse the file.
+const SALTED_HASHES: &str = "ALTER TABLE users ADD COLUMN salted_hash TEXT";
 
 /// Brings the file up to date, each migration in a transaction of its own.
 pub(super) async fn run(pool: &SqlitePool, path: &Path) -> Stored<()> {

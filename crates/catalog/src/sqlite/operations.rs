@@ -96,10 +96,11 @@ pub(super) async fn apply(pool: &SqlitePool, at: Revision, operation: &Operation
 async fn apply_to_accounts(connection: &mut SqliteConnection, operation: &Operation) -> Sql<()> {
     match operation {
         Operation::CreateUser(user) => {
-            query("INSERT INTO users (name, host, password_hash, definition) VALUES (?, ?, ?, ?)")
+            query("INSERT INTO users (name, host, password_hash, salted_hash, definition) VALUES (?, ?, ?, ?, ?)")
                 .bind(&user.name)
                 .bind(&user.host)
-                .bind(bytes(user.password_hash))
+                .bind(bytes(user.password.native))
+                .bind(user.password.salted.as_ref().map(ToString::to_string))
                 .bind(definition::of_account(&user.account).map_err(not_written)?)
                 .execute(&mut *connection)
                 .await?;
@@ -139,8 +140,9 @@ fn bytes(hash: PasswordHash) -> Option<Vec<u8>> {
 }
 
 async fn change_user(connection: &mut SqliteConnection, user: &User) -> Sql<()> {
-    query("UPDATE users SET password_hash = ?, definition = ? WHERE name = ? AND host = ?")
-        .bind(bytes(user.password_hash))
+    query("UPDATE users SET password_hash = ?, salted_hash = ?, definition = ? WHERE name = ? AND host = ?")
+        .bind(bytes(user.password.native))
+        .bind(user.password.salted.as_ref().map(ToString::to_string))
         .bind(definition::of_account(&user.account).map_err(not_written)?)
         .bind(&user.name)
         .bind(&user.host)

@@ -6,6 +6,7 @@
 //! Source of the rules and columns: Doris's manual.
 
 use crate::access::gate::Gate;
+use crate::access::logins::Logins;
 use crate::access::names::Names;
 use crate::access::processes::Processes;
 use crate::access::{Object, Privilege, Resource};
@@ -16,7 +17,7 @@ use tributary_catalog::{Catalog, CatalogError, User};
 use tributary_query::{Cell, Grid};
 use tributary_sql::{GrantStatement, RoleStatement, UserName};
 use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
-use tributary_types::{ErrorCode, PasswordHash, Principal, SqlError};
+use tributary_types::{ErrorCode, NewPassword, Principal, SqlError, TlsRequirement, Verifiers};
 
 /// The user that only itself may change.
 const ROOT: &str = "root";
@@ -50,19 +51,35 @@ const ROLE_COLUMNS: [&str; 8] = [
     "ResourcePrivs",
 ];
 
+/// The attributes of a user to be created.
+#[derive(Default)]
+pub(crate) struct NewUser {
+    pub password: Option<NewPassword>,
+    pub role: Option<String>,
+    pub require: TlsRequirement,
+    pub comment: String,
+}
+
 /// Changes users and roles.
 pub(crate) struct Accounts {
     gate: Arc<Gate>,
     catalog: Arc<Catalog>,
     names: Arc<Names>,
     processes: Arc<Processes>,
+    logins: Arc<Logins>,
     /// The server listens where strangers reach it.
     needs_passwords: AtomicBool,
 }
 
 impl Accounts {
-    pub fn new(gate: Arc<Gate>, catalog: Arc<Catalog>, names: Arc<Names>, processes: Arc<Processes>) -> Self {
-        Self { gate, catalog, names, processes, needs_passwords: AtomicBool::new(false) }
+    pub fn new(
+        gate: Arc<Gate>,
+        catalog: Arc<Catalog>,
+        names: Arc<Names>,
+        processes: Arc<Processes>,
+        logins: Arc<Logins>,
+    ) -> Self {
+        Self { gate, catalog, names, processes, logins, needs_passwords: AtomicBool::new(false) }
     }
 
     /// From now on no user can be without a password.
@@ -84,17 +101,16 @@ impl Accounts {
         &self,
         who: &Principal,
         name: &UserName,
-        hash: PasswordHash,
-        role: Option<&str>,
-        comment: String,
+        new: NewUser,
         if_not_exists: bool,
     ) -> Result<(), SqlError> {
-        self.refuse_open_door(name, hash)?;
-        let mut user = User::new(&name.name, &name.host, hash);
+        let NewUser { password, role, require, comment } = new;
+        let mut user = User::new(&name.name, &name.host, self.stored(name, password).await?);
         user.account.comment = comment;
+        user.account.require = require;
         if let Some(role) = role {
-            self.check_role(who, role)?;
-            user.account.roles.insert(role.to_owned());
+            self.check_role(who, &role)?;
+            user.account.roles.insert(role);
         }
         match self.catalog.create_user(user).await {
             Err(CatalogError::UserExists { .. }) if if_not_exists => Ok(()),
@@ -116,20 +132,24 @@ impl Accounts {
         }
     }
 
-    /// Sets the password of a user, if one is given: a statement without one must not take it away.
+    /// Changes the given attributes of a user: a statement without a password must not take it away.
     pub async fn alter_user(
         &self,
         who: &Principal,
         user: &UserName,
-        password: Option<PasswordHash>,
+        password: Option<NewPassword>,
+        require: Option<TlsRequirement>,
         if_exists: bool,
     ) -> Result<(), SqlError> {
-        let exists = self.catalog.user(&user.name, &user.host).is_some();
-        match password {
-            Some(hash) if exists || !if_exists => self.set_password(who, Some(user), hash).await,
-            None if !exists && !if_exists => self.user(&user.name, &user.host).map(drop),
-            _ => Ok(()),
+        if self.catalog.user(&user.name, &user.host).is_none() {
+            return if if_exists { Ok(()) } else { self.user(&user.name, &user.host).map(drop) };
         }
+        self.check_change(who, user)?;
+        let password = match password {
+            Some(password) => Some(self.stored(user, Some(password)).await?),
+            None => None,
+        };
+        self.changed(self.catalog.alter_user(&user.name, &user.host, password, require).await)
     }
 
     /// Sets the password of a user; one's own needs no right.
@@ -137,7 +157,7 @@ impl Accounts {
         &self,
         who: &Principal,
         user: Option<&UserName>,
-        hash: PasswordHash,
+        password: NewPassword,
     ) -> Result<(), SqlError> {
         let own = UserName { name: who.user().to_owned(), host: who.account_host().to_owned() };
         let user = user.unwrap_or(&own);
@@ -145,8 +165,8 @@ impl Accounts {
             self.gate.check(who, Privilege::Grant, Object::Server)?;
             self.check_change(who, user)?;
         }
-        self.refuse_open_door(user, hash)?;
-        self.changed(self.catalog.set_password(&user.name, &user.host, hash).await)
+        let password = self.stored(user, Some(password)).await?;
+        self.changed(self.catalog.set_password(&user.name, &user.host, password).await)
     }
 
     pub async fn change_role(&self, who: &Principal, statement: &RoleStatement) -> Result<(), SqlError> {
@@ -208,7 +228,7 @@ impl Accounts {
         for user in users {
             let grants = self.catalog.grants_of(&user.name, &user.host).unwrap_or_default();
             let roles: Vec<&str> = user.account.roles.iter().map(String::as_str).collect();
-            let has_password = if user.password_hash.is_empty() { "No" } else { "Yes" };
+            let has_password = if user.password.is_empty() { "No" } else { "Yes" };
             let mut row: Vec<Cell> = vec![
                 format!("'{}'@'{}'", user.name, user.host).into(),
                 user.account.comment.as_str().into(),
@@ -264,8 +284,16 @@ impl Accounts {
         Ok(outcome?)
     }
 
-    fn refuse_open_door(&self, user: &UserName, hash: PasswordHash) -> Result<(), SqlError> {
-        if !hash.is_empty() || !self.needs_passwords.load(Ordering::Acquire) {
+    /// Makes what is stored of a user's password.
+    async fn stored(&self, user: &UserName, password: Option<NewPassword>) -> Result<Verifiers, SqlError> {
+        match password {
+            Some(password) if !password.is_empty() => self.logins.verifiers(password).await,
+            _ => self.refuse_open_door(user).map(|()| Verifiers::EMPTY),
+        }
+    }
+
+    fn refuse_open_door(&self, user: &UserName) -> Result<(), SqlError> {
+        if !self.needs_passwords.load(Ordering::Acquire) {
             return Ok(());
         }
         let text = format!(

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tributary_catalog::Catalog;
 use tributary_table::Table;
 use tributary_types::system::is_information_schema;
-use tributary_types::{DbId, ErrorCode, PasswordHash, Principal, SqlError, TableId, TableRef};
+use tributary_types::{DbId, ErrorCode, Principal, SqlError, TableId, TableRef};
 
 /// Looks up what principals may have.
 pub(crate) struct Gate {
@@ -158,32 +158,11 @@ impl Gate {
         }
     }
 
-    /// Authenticates the user with a password in the clear (HTTP Basic).
-    ///
-    /// # Errors
-    /// [`ErrorCode::AccessDenied`].
-    pub(crate) fn authenticate(&self, name: &str, password: &str, host: &str) -> Result<Principal, SqlError> {
-        // `user@cluster` is an older way to name a user.
-        let name = name.split('@').next().unwrap_or(name);
-        let matches = self
-            .catalog
-            .find_user(name, host)
-            .is_some_and(|user| user.password_hash == PasswordHash::of(password));
-        if matches {
-            return Ok(self.principal(name, host));
-        }
-        let using = if password.is_empty() { "NO" } else { "YES" };
-        Err(SqlError::new(
-            ErrorCode::AccessDenied,
-            format!("Access denied for user '{name}'@'{host}' (using password: {using})"),
-        ))
-    }
-
     /// The users that have no password.
     #[must_use]
     pub(crate) fn users_without_password(&self) -> Vec<String> {
         let users = self.catalog.users();
-        let open = users.iter().filter(|user| user.password_hash.is_empty());
+        let open = users.iter().filter(|user| user.password.is_empty());
         let mut names: Vec<String> = open.map(|user| user.name.clone()).collect();
         names.sort();
         names

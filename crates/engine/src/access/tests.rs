@@ -139,12 +139,13 @@ const STATEMENTS: &[&str] = &[
     "ALTER USER root IDENTIFIED BY 'x'",
     "DROP USER x",
     "KILL 1",
+    "ALTER INSTANCE RELOAD TLS",
     "KILL QUERY 1",
     "UNLOCK TABLES",
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 42] = [
+const KINDS: [&str; 43] = [
     "cancel alter table",
     "empty",
     "create database",
@@ -187,6 +188,7 @@ const KINDS: [&str; 42] = [
     "grant",
     "revoke",
     "kill",
+    "reload tls",
 ];
 
 /// A new kind of statement does not compile without a name here, and needs one in [`STATEMENTS`] then.
@@ -234,6 +236,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::Grant(_) => "grant",
         Statement::Revoke(_) => "revoke",
         Statement::Kill(_) => "kill",
+        Statement::ReloadTls => "reload tls",
     }
 }
 

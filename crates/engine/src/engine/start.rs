@@ -9,6 +9,7 @@ use crate::access::Access;
 use crate::access::accounts::Accounts;
 use crate::access::finished::RequestMetrics;
 use crate::access::gate::Gate;
+use crate::access::logins::Logins;
 use crate::access::names::Names;
 use crate::access::privileges::Privileges;
 use crate::background::JobParts;
@@ -153,13 +154,14 @@ impl Engine {
         let access = access(&catalog);
         let shared =
             Shared { access, catalog, store, ingest, query, facts, options, background, increments, lines };
-        let Structs { gate, accounts, queries, ddl, loads, jobs, shown } = shared.structs();
+        let Structs { gate, logins, accounts, queries, ddl, loads, jobs, shown } = shared.structs();
         let Shared { catalog, ingest, facts, options, lines, .. } = shared;
         let engine = Arc::new(Self {
             catalog,
             ingest,
             options,
             gate,
+            logins,
             accounts,
             queries,
             ddl,
@@ -169,6 +171,7 @@ impl Engine {
             facts,
             metrics,
             requests,
+            tls: OnceLock::new(),
             running: Running { background: Mutex::default(), _shown: shown, node, wal_dirs, _lock: lock },
         });
         engine.take_up().await.map_err(StartError::Query)?;
@@ -275,6 +278,7 @@ struct Shared {
 /// The structs of the folders.
 struct Structs {
     gate: Arc<Gate>,
+    logins: Arc<Logins>,
     accounts: Accounts,
     queries: Arc<Queries>,
     ddl: Arc<Ddl>,
@@ -291,11 +295,13 @@ impl Shared {
             Arc::clone(&self.facts.names),
             Arc::clone(&self.facts.processes),
         ));
+        let logins = Arc::new(Logins::new(Arc::clone(&self.catalog), self.options.password_verifiers));
         let accounts = Accounts::new(
             Arc::clone(&gate),
             Arc::clone(&self.catalog),
             Arc::clone(&self.facts.names),
             Arc::clone(&self.facts.processes),
+            Arc::clone(&logins),
         );
         let generated = Arc::new(GeneratedColumns::new(Arc::clone(&self.query)));
         let queries = Arc::new(Queries::new(
@@ -340,7 +346,7 @@ impl Shared {
         let shown: Arc<dyn ShownJobs> =
             Arc::new(JobsShown { ddl: Arc::clone(&ddl), jobs: Arc::clone(&jobs) });
         drop(self.facts.jobs.set(Arc::downgrade(&shown)));
-        Structs { gate, accounts, queries, ddl, loads, jobs, shown }
+        Structs { gate, logins, accounts, queries, ddl, loads, jobs, shown }
     }
 }
 

@@ -16,19 +16,20 @@ use crate::load::hidden_columns;
 use crate::load::partial_update::{self, KnownKeys, Updates};
 use crate::load::{Finished, Load, LoadError, LoadLimits, Loads, Outcome, Tally};
 use async_trait::async_trait;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tributary_decode::{FieldNames, Reject};
 use tributary_http::{
     AnsweredLoad, Authenticator, Backend, ErrorLogReader, Health, HttpStreamRequest, InspectService,
-    LabelInfo, LoadAnswer, LoadBody, LoadCode, LoadService, MergeType, StreamLoadRequest, TableHeaders,
+    LabelInfo, LoadAnswer, LoadBody, LoadCode, LoadService, MergeType, Peer, StreamLoadRequest, TableHeaders,
     TwoPhaseOp, TwoPhaseTarget, UpdateMode, WalCount,
 };
 use tributary_ingest::{Body, IngestError, LoadTraits, Route, Source, TransactionStatus};
 use tributary_table::Table;
 use tributary_types::table::Distribution;
-use tributary_types::{ErrorCode, GroupCommitMode, Label, Principal, SqlError, TableDef, TableRef, TxnId};
+use tributary_types::{
+    ErrorCode, GroupCommitMode, Label, Principal, Secret, SqlError, TableDef, TableRef, TxnId,
+};
 
 /// The HTTP front end's way into the engine.
 pub struct HttpLoads(pub Arc<Engine>);
@@ -344,8 +345,12 @@ fn body_size(content_length: Option<u64>, chunked: bool) -> Body {
 
 #[async_trait]
 impl Authenticator for HttpLoads {
-    async fn authenticate(&self, user: &str, password: &str, peer: IpAddr) -> Result<Principal, SqlError> {
-        let principal = self.0.gate.authenticate(user, password, &peer.to_string())?;
+    async fn authenticate(&self, user: &str, password: &str, peer: &Peer) -> Result<Principal, SqlError> {
+        // `user@cluster` is an older way to name a user.
+        let user = user.split('@').next().unwrap_or(user);
+        let password = Secret::new(password);
+        self.0.logins.check(user, peer.address, &password, peer.tls.as_ref()).await?;
+        let principal = self.0.gate.principal(user, &peer.address.to_string());
         self.0.gate.check(&principal, Privilege::Connect, Object::Server)?;
         Ok(principal)
     }

@@ -12,10 +12,11 @@ use crate::session::{EngineSession, NewSession};
 use async_trait::async_trait;
 use connection::Connection;
 pub(crate) use lines::text_lines;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tributary_mysql::{ConnectionInfo, PasswordHash, ServerHooks, Session};
-use tributary_types::SqlError;
+use tributary_mysql::{Account, ConnectionInfo, ServerHooks, Session};
+use tributary_types::{Secret, SqlError};
 
 /// Opens sessions for connections.
 pub struct MysqlHooks {
@@ -36,8 +37,26 @@ impl ServerHooks for MysqlHooks {
         self.next_connection.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn lookup_password(&self, user: &str, host: &str) -> Option<PasswordHash> {
-        self.engine.catalog.find_user(user, host).map(|user| user.password_hash)
+    fn find_account(&self, user: &str, host: &str) -> Option<Account> {
+        let user = self.engine.logins.find(user, host)?;
+        Some(Account {
+            native: user.password.native,
+            proven: self.engine.logins.proven(&user),
+            is_open: user.password.is_empty(),
+            tls: user.account.require,
+        })
+    }
+
+    async fn check_password(&self, user: &str, host: &str, password: &Secret) -> bool {
+        self.engine.logins.is_password(user, host, password).await
+    }
+
+    async fn may_log_in(&self, user: &str, address: IpAddr) -> Result<(), SqlError> {
+        self.engine.logins.may_try(user, address).await
+    }
+
+    fn login_ended(&self, user: &str, address: IpAddr, is_right: bool) {
+        self.engine.logins.ended(user, address, is_right);
     }
 
     fn is_operator(&self, user: &str) -> bool {
@@ -45,8 +64,8 @@ impl ServerHooks for MysqlHooks {
     }
 
     async fn open_session(&self, info: ConnectionInfo) -> Result<Box<dyn Session>, SqlError> {
-        let ConnectionInfo { id, user, peer, database, kill, .. } = info;
-        let new = NewSession { id, user, peer, database, kill };
+        let ConnectionInfo { id, user, peer, database, tls, kill, .. } = info;
+        let new = NewSession { id, user, peer, database, tls, kill };
         Ok(Box::new(Connection(EngineSession::open(Arc::clone(&self.engine), new)?)))
     }
 

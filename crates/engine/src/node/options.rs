@@ -6,7 +6,7 @@ use std::time::Duration;
 use tributary_ingest::IngestOptions;
 use tributary_query::QueryOptions;
 use tributary_table::StoreOptions;
-use tributary_types::Egress;
+use tributary_types::{Egress, StoredVerifiers};
 use url::Url;
 
 /// Settings of the engine.
@@ -34,6 +34,8 @@ pub struct EngineOptions {
     pub trash_expire: Duration,
     /// The directory below which statements may read local files; `None`: none.
     pub secure_load_dir: Option<PathBuf>,
+    /// The stored forms of passwords.
+    pub password_verifiers: StoredVerifiers,
     /// The servers that statements may name.
     pub egress: Arc<Egress>,
     pub ingest: IngestOptions,

@@ -70,6 +70,8 @@ variables! {
     debug_skip_fold_constant: bool = false, flag(), Kept;
     /// Scale of a decimal whose digits overflow.
     decimal_overflow_scale: i64 = 6, any_whole(), Fixed;
+    /// Plugin that the greeting names.
+    default_authentication_plugin: String = "mysql_native_password".into(), text(), ReadOnly;
     /// ORDER BY without LIMIT returns all rows.
     default_order_by_limit: i64 = -1, any_whole(), Fixed;
     /// Passwords do not expire.
@@ -330,13 +332,13 @@ variables! {
     gtid_mode: String = "OFF".into(), text(), ReadOnly;
     /// The protocol's compression is offered.
     have_compress: String = "YES".into(), text(), ReadOnly;
-    /// TLS is not offered.
+    /// `YES` if TLS is offered.
     have_openssl: String = "DISABLED".into(), text(), ReadOnly;
     /// Statements are not profiled.
     have_profiling: String = "NO".into(), text(), ReadOnly;
     /// There is no query cache.
     have_query_cache: String = "NO".into(), text(), ReadOnly;
-    /// TLS is not offered.
+    /// `YES` if TLS is offered.
     have_ssl: String = "DISABLED".into(), text(), ReadOnly;
     /// The server's name.
     hostname: String = "tributary".into(), text(), ReadOnly;
@@ -498,6 +500,8 @@ variables! {
     read_only: bool = false, switch(), ReadOnly;
     /// Buffers grow as needed.
     read_rnd_buffer_size: i64 = 262_144, any_whole(), Kept;
+    /// Clients without TLS are refused if it is `ON`.
+    require_secure_transport: String = "OFF".into(), text(), ReadOnly;
     /// An INSERT into a table with a sequence column must name the column.
     require_sequence_in_insert: bool = true, flag(), Obeyed;
     /// A tuning variable of Doris; answers are the same.

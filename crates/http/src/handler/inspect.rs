@@ -3,17 +3,16 @@
 use super::Handler;
 use crate::reply::{self, EnvelopeCode, ReplyBody};
 use crate::route::{Route, parameter};
-use crate::service::WalCount;
+use crate::service::{Peer, WalCount};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
-use std::net::IpAddr;
 use tributary_types::{ColumnDef, DataType, ErrorCode, Principal, SqlError, TableDef};
 
 type Reply = Response<ReplyBody>;
 
 impl Handler {
-    pub(super) async fn inspect(&self, route: Route, head: &Parts, peer: IpAddr) -> Reply {
+    pub(super) async fn inspect(&self, route: Route, head: &Parts, peer: &Peer) -> Reply {
         let query = head.uri.query();
         match route {
             Route::Health => return self.health(),

@@ -10,9 +10,8 @@ use crate::code::LoadCode;
 use crate::headers::{self, Early, HeaderError, Headers};
 use crate::reply;
 use crate::request::{HttpStreamRequest, StreamLoadRequest};
-use crate::service::AnsweredLoad;
+use crate::service::{AnsweredLoad, Peer};
 use hyper::http::request::Parts;
-use std::net::IpAddr;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use tributary_decode::Compression;
@@ -58,7 +57,7 @@ impl Handler {
         &self,
         head: &Parts,
         wire: Wire,
-        peer: IpAddr,
+        peer: &Peer,
         target: (String, String),
     ) -> Handled {
         let echo = Echo::of(head);
@@ -77,11 +76,11 @@ impl Handler {
                 }
             };
         answer.table.get_or_insert(TableRef { db, table });
-        self.services.loads.answered(AnsweredLoad { principal: user, peer, answer });
+        self.services.loads.answered(AnsweredLoad { principal: user, peer: peer.address, answer });
         handled
     }
 
-    pub(super) async fn http_stream(&self, head: &Parts, wire: Wire, peer: IpAddr) -> Handled {
+    pub(super) async fn http_stream(&self, head: &Parts, wire: Wire, peer: &Peer) -> Handled {
         let echo = Echo::of(head);
         let user = match self.user(head, peer).await {
             Ok(user) => user,
@@ -95,7 +94,7 @@ impl Handler {
                 run(echo, wire, compression, |body| loads.http_stream(&user, request, body)).await
             }
         };
-        self.services.loads.answered(AnsweredLoad { principal: user, peer, answer });
+        self.services.loads.answered(AnsweredLoad { principal: user, peer: peer.address, answer });
         handled
     }
 

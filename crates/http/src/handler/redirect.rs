@@ -6,11 +6,11 @@ use super::Handler;
 use crate::auth::{self, Credentials};
 use crate::reply::{self, ReplyBody};
 use crate::route::Route;
+use crate::service::Peer;
 use hyper::Response;
 use hyper::header::{HOST, HeaderValue};
 use hyper::http::request::Parts;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use std::net::IpAddr;
 
 impl Handler {
     /// The answer to a load that is to go to another port; `None` if it stays here.
@@ -18,7 +18,7 @@ impl Handler {
         &self,
         route: &Route,
         head: &Parts,
-        peer: IpAddr,
+        peer: &Peer,
         port: Option<u16>,
     ) -> Option<Response<ReplyBody>> {
         let redirect = self.options.redirect?;
@@ -29,17 +29,18 @@ impl Handler {
         let credentials = auth::credentials(&head.headers)?;
         self.user(head, peer).await.ok()?;
         let host = head.headers.get(HOST)?.to_str().ok()?;
-        let target = location(&credentials, host, redirect.to_port, head);
+        let scheme = if peer.tls.is_some() { "https" } else { "http" };
+        let target = location(scheme, &credentials, host, redirect.to_port, head);
         HeaderValue::from_str(&target).ok().map(reply::redirect)
     }
 }
 
 /// Doris's form: credentials, the same host by another port, and a `?` even if nothing follows it.
-fn location(credentials: &Credentials, host: &str, port: u16, head: &Parts) -> String {
+fn location(scheme: &str, credentials: &Credentials, host: &str, port: u16, head: &Parts) -> String {
     let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     let (user, password) = (encoded(&credentials.user), encoded(&credentials.password));
     let (path, query) = (head.uri.path(), head.uri.query().unwrap_or_default());
-    format!("http://{user}:{password}@{}:{port}{path}?{query}", without_port(host))
+    format!("{scheme}://{user}:{password}@{}:{port}{path}?{query}", without_port(host))
 }
 
 /// The host of `host:port`; that of IPv6 stays in its brackets.
@@ -60,7 +61,7 @@ mod tests {
         let of = |uri: &str, host: &str, password: &str| {
             let (head, ()) = Request::put(uri).body(()).unwrap().into_parts();
             let credentials = Credentials { user: "root".to_owned(), password: password.to_owned() };
-            location(&credentials, host, 8040, &head)
+            location("http", &credentials, host, 8040, &head)
         };
         assert_eq!(of("/api/d/t/_stream_load", "fe:8030", ""), "http://root:@fe:8040/api/d/t/_stream_load?");
         assert_eq!(

@@ -4,13 +4,13 @@ use super::Handler;
 use crate::headers::{self, Headers, TwoPhaseRefusal};
 use crate::reply::{self, ReplyBody};
 use crate::request::{TwoPhaseOp, TwoPhaseTarget};
+use crate::service::Peer;
 use crate::{LoadAnswer, LoadCode};
 use hyper::Response;
 use hyper::http::request::Parts;
-use std::net::IpAddr;
 
 impl Handler {
-    pub(super) async fn two_phase(&self, head: &Parts, peer: IpAddr, db: &str) -> Response<ReplyBody> {
+    pub(super) async fn two_phase(&self, head: &Parts, peer: &Peer, db: &str) -> Response<ReplyBody> {
         let user = match self.user(head, peer).await {
             Ok(user) => user,
             Err(text) => {

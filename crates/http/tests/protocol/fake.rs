@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
@@ -79,11 +79,11 @@ fn unknown_table(table: &str) -> SqlError {
 
 #[async_trait]
 impl Authenticator for Fake {
-    async fn authenticate(&self, user: &str, password: &str, peer: IpAddr) -> Result<Principal, SqlError> {
+    async fn authenticate(&self, user: &str, password: &str, peer: &Peer) -> Result<Principal, SqlError> {
         if user == "root" && password.is_empty() {
-            return Ok(Principal::new(user, &peer.to_string(), 0));
+            return Ok(Principal::new(user, &peer.address.to_string(), 0));
         }
-        let text = format!("Access denied for user '{user}'@'{peer}' (using password: YES)");
+        let text = format!("Access denied for user '{user}'@'{}' (using password: YES)", peer.address);
         Err(SqlError::new(ErrorCode::AccessDenied, text))
     }
 }

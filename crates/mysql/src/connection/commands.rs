@@ -1,6 +1,7 @@
 //! The commands: reads each one's fields, calls the session and writes the answer.
 
-use super::handshake::{Challenge, Credentials, Login, Proved, parse_change_user};
+use super::handshake::{Credentials, parse_change_user};
+use super::login::{Challenge, Login, Proved};
 use super::{After, Connection, Link, guard};
 use crate::client_file::ClientFile;
 use crate::column::Column;
@@ -112,7 +113,7 @@ impl Connection {
 
     /// Continues the session's statement with the requested file of the client.
     async fn take_file(&mut self, name: &str, form: AnswerForm) -> Result<(), Failure> {
-        let Link { reader, out } = &mut self.link;
+        let Link { reader, out, .. } = &mut self.link;
         let (out, stall_timeout) = (&*out, self.shared.options.stall_timeout);
         let file = ClientFile::request(reader, out, name, stall_timeout).await;
         let mut file = file.map_err(Failure::Connection)?;

@@ -1,8 +1,11 @@
-//! The beginning of a connection: the greeting, who the client is, and the proof of the password.
+//! The beginning of a connection: the greeting, encryption, and who the client says it is.
+//!
+//! Not here: the proof of the password (`login`).
 
+use super::login::{Challenge, Login, Proved};
 use super::statements::Statements;
-use super::{Connection, Link, guard};
-use crate::auth::{self, NATIVE_PASSWORD, NONCE_BYTES, fresh_nonce};
+use super::{Connection, Link, guard, refused};
+use crate::auth::{NONCE_BYTES, Nonce, fresh_nonce};
 use crate::error::{MalformedPacket, ProtocolError};
 use crate::places::SessionPlace;
 use crate::result::{OkInfo, write_ok};
@@ -15,14 +18,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::{AuthPlugin, ErrorCode};
 
 /// Collation `utf8mb4_general_ci`, the server's default.
 const DEFAULT_COLLATION: u8 = 45;
 /// The payload's length of a TLS request.
 const TLS_REQUEST_BYTES: usize = 32;
 
-/// The server's capabilities. Not offered: TLS, compression other than zlib's, session tracking.
+/// The server's capabilities; TLS only with a certificate. Not offered: compression other than zlib's, session tracking.
 pub(super) const SERVER_CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD
     .union(CapabilityFlags::CLIENT_FOUND_ROWS)
     .union(CapabilityFlags::CLIENT_LONG_FLAG)
@@ -124,7 +127,7 @@ pub(super) async fn open(
 
 struct Opened {
     info: ConnectionInfo,
-    nonce: [u8; NONCE_BYTES],
+    nonce: Nonce,
     session: Box<dyn crate::session::Session>,
     place: SessionPlace,
 }
@@ -136,16 +139,34 @@ async fn greet(
     shared: &Arc<Shared>,
 ) -> Result<Opened, ProtocolError> {
     let nonce = fresh_nonce();
-    link.out.with(|pending| {
-        pending.packet(|out| write_greeting(out, shared.hooks.server_version(), id, &nonce));
-    });
-    let packet = link.handshake_packet(1).await?;
+    let greeting = Greeting {
+        version: shared.hooks.server_version(),
+        id,
+        nonce: &nonce,
+        offers_tls: shared.options.tls.is_some(),
+        plugin: shared.options.auth_plugin,
+    };
+    link.out.with(|pending| pending.packet(|out| greeting.write(out)));
+    let mut packet = link.handshake_packet(1).await?;
     link.answer_to(packet.sequence);
-    let (capabilities, credentials) = match parse_greeted(link.reader.payload(packet))? {
+    let mut greeted = parse_greeted(link.reader.payload(packet))?;
+    if greeted == Greeted::TlsRequest {
+        let Some(tls) = &shared.options.tls else {
+            return Err(refused(ErrorCode::BadHandshake, NO_TLS_TEXT));
+        };
+        link.begin_tls(tls).await?;
+        packet = link.handshake_packet(2).await?;
+        link.answer_to(packet.sequence);
+        greeted = parse_greeted(link.reader.payload(packet))?;
+    }
+    let (capabilities, credentials) = match greeted {
         Greeted::Credentials(capabilities, credentials) => (capabilities, credentials),
-        Greeted::TlsRequest => return Err(refused(ErrorCode::BadHandshake, TLS_TEXT)),
+        Greeted::TlsRequest => return Err(refused(ErrorCode::BadHandshake, TWICE_TEXT)),
         Greeted::TooOld => return Err(refused(ErrorCode::UnsupportedAuthMode, TOO_OLD_TEXT)),
     };
+    if shared.options.requires_tls && link.tls.is_none() {
+        return Err(refused(ErrorCode::SecureTransportRequired, PLAIN_TEXT));
+    }
     let login =
         Login { capabilities, credentials, challenge: Challenge::Fresh(nonce), sequence: packet.sequence };
     let Proved { credentials, nonce } = login.prove(link, shared, peer).await?;
@@ -160,6 +181,7 @@ async fn greet(
         attributes: credentials.attributes,
         capabilities,
         collation: credentials.collation,
+        tls: link.tls.clone(),
         kill: CancellationToken::new(),
     };
     let session = match guard::guarded(shared.hooks.open_session(info.clone()), &link.out).await {
@@ -175,115 +197,48 @@ async fn greet(
     Ok(Opened { info, nonce, session, place })
 }
 
-const TLS_TEXT: &str = "Bad handshake: the client asks for TLS, which this server does not offer; connect without TLS \
-     (mysql --ssl-mode=DISABLED, mariadb --skip-ssl, JDBC sslMode=DISABLED)";
+const NO_TLS_TEXT: &str = "Bad handshake: the client asks for TLS, which this server does not offer; connect without TLS \
+     (mysql --ssl-mode=DISABLED, mariadb --skip-ssl, JDBC sslMode=DISABLED), or give the server a certificate (tls_certificate)";
+const TWICE_TEXT: &str = "Bad handshake: the client asks for TLS within TLS";
+const PLAIN_TEXT: &str =
+    "Connections using insecure transport are prohibited while --require_secure_transport=ON.";
 const TOO_OLD_TEXT: &str = "Client does not support authentication protocol requested by server; consider upgrading \
                             MySQL client (4.1 or later is needed)";
 
-fn refused(code: ErrorCode, message: impl Into<String>) -> ProtocolError {
-    ProtocolError::Refused(SqlError::new(code, message))
+/// The server's first packet.
+#[derive(Clone, Copy)]
+struct Greeting<'a> {
+    version: &'a str,
+    /// The connection's.
+    id: u32,
+    nonce: &'a Nonce,
+    offers_tls: bool,
+    plugin: AuthPlugin,
 }
 
-/// The challenge that a client's proof of its password answers.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Challenge {
-    /// The challenge of this login.
-    Fresh([u8; NONCE_BYTES]),
-    /// The challenge of an earlier login: a wrong proof may have been made for another one, and the
-    /// client is challenged again.
-    Earlier([u8; NONCE_BYTES]),
-}
-
-/// A client that says who it is and has to prove it.
-#[derive(Debug)]
-pub(super) struct Login {
-    pub(super) capabilities: CapabilityFlags,
-    pub(super) credentials: Credentials,
-    pub(super) challenge: Challenge,
-    /// The sequence number of the packet with the credentials.
-    pub(super) sequence: u8,
-}
-
-/// A client that has proved who it is.
-#[derive(Debug)]
-pub(super) struct Proved {
-    pub(super) credentials: Credentials,
-    /// The challenge that the client answered.
-    pub(super) nonce: [u8; NONCE_BYTES],
-}
-
-impl Login {
-    /// Checks the password, if necessary by asking again for `mysql_native_password`.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Refused`] with 1045 when the password is wrong or the user unknown; any other
-    /// error when the client went away.
-    pub(super) async fn prove(
-        self,
-        link: &mut Link,
-        shared: &Shared,
-        peer: SocketAddr,
-    ) -> Result<Proved, ProtocolError> {
-        let Self { capabilities, mut credentials, challenge, sequence } = self;
-        let host = peer.ip().to_canonical().to_string();
-        let stored = shared.hooks.lookup_password(&credentials.user, &host);
-        let is_right = |nonce: &[u8; NONCE_BYTES], response: &[u8]| {
-            stored.is_some_and(|stored| auth::verify(&stored, nonce, response))
-        };
-        let (nonce, may_be_stale) = match challenge {
-            Challenge::Fresh(nonce) => (nonce, false),
-            Challenge::Earlier(nonce) => (nonce, true),
-        };
-        let native = credentials.plugin.as_deref().is_none_or(|plugin| plugin == NATIVE_PASSWORD);
-        let may_be_right = native || credentials.auth_response.is_empty();
-        if may_be_right && is_right(&nonce, &credentials.auth_response) {
-            return Ok(Proved { credentials, nonce });
-        }
-        if capabilities.contains(CapabilityFlags::CLIENT_PLUGIN_AUTH) && (may_be_stale || !native) {
-            let nonce = fresh_nonce();
-            link.out.with(|pending| pending.packet(|out| write_auth_switch(out, &nonce)));
-            let packet = link.handshake_packet(sequence.wrapping_add(2)).await?;
-            credentials.auth_response = link.reader.payload(packet).to_vec();
-            link.answer_to(packet.sequence);
-            if is_right(&nonce, &credentials.auth_response) {
-                return Ok(Proved { credentials, nonce });
-            }
-        }
-        let with_password = if credentials.auth_response.is_empty() { "NO" } else { "YES" };
-        let user = &credentials.user;
-        Err(refused(
-            ErrorCode::AccessDenied,
-            format!("Access denied for user '{user}'@'{host}' (using password: {with_password})"),
-        ))
+impl Greeting<'_> {
+    fn write(self, out: &mut Vec<u8>) {
+        let Self { version, id, nonce, offers_tls, plugin } = self;
+        let mut capabilities = SERVER_CAPABILITIES;
+        capabilities.set(CapabilityFlags::CLIENT_SSL, offers_tls);
+        let capabilities = capabilities.bits();
+        out.push(10);
+        out.extend_from_slice(version.as_bytes());
+        out.push(0);
+        put::u32(out, id);
+        out.extend_from_slice(&nonce[..8]);
+        out.push(0);
+        put::u16(out, capabilities as u16);
+        out.push(DEFAULT_COLLATION);
+        put::u16(out, SessionStatus::default().flags().bits());
+        put::u16(out, (capabilities >> 16) as u16);
+        out.push(NONCE_BYTES as u8 + 1);
+        out.extend_from_slice(&[0; 10]);
+        out.extend_from_slice(&nonce[8..]);
+        out.push(0);
+        out.extend_from_slice(plugin.name().as_bytes());
+        out.push(0);
     }
-}
-
-fn write_greeting(out: &mut Vec<u8>, version: &str, id: u32, nonce: &[u8; NONCE_BYTES]) {
-    let capabilities = SERVER_CAPABILITIES.bits();
-    out.push(10);
-    out.extend_from_slice(version.as_bytes());
-    out.push(0);
-    put::u32(out, id);
-    out.extend_from_slice(&nonce[..8]);
-    out.push(0);
-    put::u16(out, capabilities as u16);
-    out.push(DEFAULT_COLLATION);
-    put::u16(out, SessionStatus::default().flags().bits());
-    put::u16(out, (capabilities >> 16) as u16);
-    out.push(NONCE_BYTES as u8 + 1);
-    out.extend_from_slice(&[0; 10]);
-    out.extend_from_slice(&nonce[8..]);
-    out.push(0);
-    out.extend_from_slice(NATIVE_PASSWORD.as_bytes());
-    out.push(0);
-}
-
-fn write_auth_switch(out: &mut Vec<u8>, nonce: &[u8; NONCE_BYTES]) {
-    out.push(0xfe);
-    out.extend_from_slice(NATIVE_PASSWORD.as_bytes());
-    out.push(0);
-    out.extend_from_slice(nonce);
-    out.push(0);
 }
 
 fn parse_greeted(payload: &[u8]) -> Result<Greeted, MalformedPacket> {

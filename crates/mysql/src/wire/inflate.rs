@@ -53,6 +53,11 @@ impl Incoming {
         Self { half, inflater: None }
     }
 
+    /// The stream, before anything is compressed.
+    pub(crate) fn into_half(self) -> ReadHalf {
+        self.half
+    }
+
     /// All further bytes are compressed. `read_ahead` are the first of them.
     pub(crate) fn begin_inflating(&mut self, read_ahead: &[u8]) {
         self.inflater = Some(Box::new(Inflater {

@@ -21,6 +21,8 @@ use tributary_types::SqlError;
 
 /// An answer is sent on when this many bytes have gathered.
 pub(crate) const FLUSH_BYTES: usize = 64 * 1024;
+/// How long the end of a stream may take to be sent.
+const SHUTDOWN: Duration = Duration::from_secs(1);
 /// A buffer larger than this is given back when it has been sent.
 const RETAINED_BYTES: usize = 4 * FLUSH_BYTES;
 
@@ -272,7 +274,7 @@ impl Out {
     /// # Errors
     /// The client has left, or has read nothing for the write timeout.
     pub(crate) async fn flush(&self) -> io::Result<()> {
-        let Some(chunk) = self.take_ready()? else { return Ok(()) };
+        let Some(chunk) = self.take_ready()? else { return self.flush_io().await };
         let result = self.write_all(&chunk).await;
         let mut pending = self.pending.lock();
         pending.writing = false;
@@ -306,7 +308,30 @@ impl Out {
                 Err(error) => return Err(error),
             }
         }
+        self.flush_io().await
+    }
+
+    async fn flush_io(&self) -> io::Result<()> {
+        if self.io.keeps_bytes() {
+            return tokio::time::timeout(self.write_timeout, self.io.flush()).await?;
+        }
         Ok(())
+    }
+
+    /// Ends the server's half of the stream, where it has a word for that.
+    pub(crate) async fn shutdown(&self) {
+        // The client may have gone already.
+        let _ = tokio::time::timeout(SHUTDOWN, self.io.shutdown()).await;
+    }
+
+    /// How long a client may take no bytes.
+    pub(crate) const fn write_timeout(&self) -> Duration {
+        self.write_timeout
+    }
+
+    /// The stream, before anything waits to be sent.
+    pub(crate) fn into_io(self) -> WriteHalf {
+        self.io
     }
 
     /// Sends as much as the operating system accepts without waiting.

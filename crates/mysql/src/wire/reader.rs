@@ -242,6 +242,12 @@ impl PacketReader<Incoming> {
         self.is_compressed = true;
     }
 
+    /// The stream, and the bytes after the packet that was handed out last.
+    pub(crate) fn into_parts(mut self) -> (Incoming, Vec<u8>) {
+        self.release();
+        (self.io, self.buffer.to_vec())
+    }
+
     /// The sequence number of the latest compressed packet; 0 without compression.
     pub(crate) fn compressed_sequence(&self) -> u8 {
         self.io.sequence()

@@ -13,8 +13,8 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tributary_mysql::{
-    ChangeUser, ClientFile, Column, ConnectionInfo, OkInfo, Params, PasswordHash, Prepared, ResultWriter,
-    ServeOptions, ServerHooks, Session, SessionStatus, serve,
+    Account, ChangeUser, ClientFile, Column, ConnectionInfo, OkInfo, Params, PasswordHash, Prepared,
+    ResultWriter, ServeOptions, ServerHooks, Session, SessionStatus, serve,
 };
 use tributary_types::{DataType, ErrorCode, SqlError};
 
@@ -98,10 +98,10 @@ impl ServerHooks for Hooks {
         user == "root"
     }
 
-    fn lookup_password(&self, user: &str, _host: &str) -> Option<PasswordHash> {
+    fn find_account(&self, user: &str, _host: &str) -> Option<Account> {
         match user {
-            "root" => Some(PasswordHash::of("")),
-            "alice" => Some(PasswordHash::of("secret")),
+            "root" => Some(PasswordHash::of("").into()),
+            "alice" => Some(PasswordHash::of("secret").into()),
             _ => None,
         }
     }

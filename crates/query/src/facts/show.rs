@@ -78,7 +78,13 @@ impl Facts<'_> {
             }
             Show::Status { filter, .. } => {
                 let mut grid = Grid::new(&["Variable_name", "Value"]);
-                for (name, value) in namespace.server_facts().status {
+                let (cipher, version) = match &session.tls {
+                    Some(tls) => (tls.cipher.clone(), tls.version.clone()),
+                    None => Default::default(),
+                };
+                let of_session = [("Ssl_cipher", cipher), ("Ssl_version", version)];
+                let of_session = of_session.map(|(name, value)| (name.to_owned(), value));
+                for (name, value) in namespace.server_facts().status.into_iter().chain(of_session) {
                     grid.push(vec![name.into(), value.into()]);
                 }
                 self.filtered(session, grid, filter.as_ref(), 0)?

@@ -287,6 +287,9 @@ pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.eat("ROLE") {
         return grant::alter_role(cursor);
     }
+    if cursor.eat_all("INSTANCE RELOAD TLS") {
+        return Ok(Statement::ReloadTls);
+    }
     if cursor.eat_all("ROUTINE LOAD") {
         return routine_load::alter(cursor);
     }

@@ -5,7 +5,7 @@ use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::{grant, unsupported};
 use sqlparser::tokenizer::Token;
-use tributary_types::{ErrorCode, PasswordHash, SqlError};
+use tributary_types::{AuthPlugin, ErrorCode, NewPassword, PasswordHash, Secret, SqlError, TlsRequirement};
 
 /// The host of a user that is named without one.
 const ANY_HOST: &str = "%";
@@ -19,9 +19,10 @@ pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         true => Some(grant::role_name(cursor)?),
         false => None,
     };
+    let require = require(cursor)?;
     let comment = comment(cursor)?;
     refuse_options(cursor)?;
-    Ok(Statement::CreateUser { user, if_not_exists, password, role, comment })
+    Ok(Statement::CreateUser { user, if_not_exists, password, role, require, comment })
 }
 
 /// After `ALTER USER`.
@@ -29,8 +30,9 @@ pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     let if_exists = cursor.eat_all("IF EXISTS");
     let user = user_name(cursor)?;
     let password = identified(cursor)?;
+    let require = require(cursor)?;
     refuse_options(cursor)?;
-    Ok(Statement::AlterUser { user, if_exists, password })
+    Ok(Statement::AlterUser { user, if_exists, password, require })
 }
 
 /// After `DROP USER`.
@@ -93,36 +95,66 @@ fn checked(name: String, host: String) -> Parsed<UserName> {
     Ok(UserName { name, host })
 }
 
-/// `IDENTIFIED [WITH mysql_native_password] BY [PASSWORD] '…'`
-fn identified(cursor: &mut Cursor<'_>) -> Parsed<Option<PasswordHash>> {
+/// `IDENTIFIED [WITH plugin] BY [PASSWORD] '…'`, `IDENTIFIED WITH mysql_native_password AS '*HASH'`
+fn identified(cursor: &mut Cursor<'_>) -> Parsed<Option<NewPassword>> {
     if !cursor.eat("IDENTIFIED") {
         return Ok(None);
     }
-    if cursor.eat("WITH") {
-        let plugin = cursor.identifier_or_string("an authentication plugin")?;
-        if !plugin.eq_ignore_ascii_case("mysql_native_password") {
-            return Err(unsupported::refuse(
-                &format!("the authentication plugin '{plugin}'"),
-                "use mysql_native_password",
-            ));
+    let plugin = if cursor.eat("WITH") { Some(plugin(cursor)?) } else { None };
+    let is_native = plugin.is_none_or(|plugin| plugin == AuthPlugin::Native);
+    let is_hash = if cursor.eat("AS") {
+        true
+    } else {
+        cursor.expect("BY")?;
+        cursor.eat("PASSWORD")
+    };
+    match is_hash {
+        true if is_native => {
+            hash(&cursor.string("a password hash")?).map(|hash| Some(NewPassword::Hash(hash)))
         }
+        true => Err(unsupported::refuse(
+            "a hash for caching_sha2_password",
+            "give the password itself, BY '…', or a hash of mysql_native_password",
+        )),
+        false => clear(cursor, plugin).map(Some),
     }
-    cursor.expect("BY")?;
-    if cursor.eat("PASSWORD") {
-        return hash(&cursor.string("a password hash")?).map(Some);
+}
+
+fn plugin(cursor: &mut Cursor<'_>) -> Parsed<AuthPlugin> {
+    let name = cursor.identifier_or_string("an authentication plugin")?;
+    AuthPlugin::named(&name).ok_or_else(|| {
+        let names = AuthPlugin::ALL.map(AuthPlugin::name).join(" or ");
+        unsupported::refuse(&format!("the authentication plugin '{name}'"), &format!("use {names}"))
+    })
+}
+
+fn clear(cursor: &mut Cursor<'_>, plugin: Option<AuthPlugin>) -> Parsed<NewPassword> {
+    Ok(NewPassword::Clear { text: Secret::new(cursor.string("a password")?), plugin })
+}
+
+/// `REQUIRE { NONE | SSL | X509 }`
+fn require(cursor: &mut Cursor<'_>) -> Parsed<Option<TlsRequirement>> {
+    if !cursor.eat("REQUIRE") {
+        return Ok(None);
     }
-    Ok(Some(PasswordHash::of(&cursor.string("a password")?)))
+    match cursor.eat_any(&["NONE", "SSL", "X509", "CIPHER", "ISSUER", "SUBJECT", "SAN"]) {
+        Some("NONE") => Ok(Some(TlsRequirement::None)),
+        Some("SSL") => Ok(Some(TlsRequirement::Ssl)),
+        Some("X509") => Ok(Some(TlsRequirement::X509)),
+        Some(part) => Err(unsupported::refuse(&format!("REQUIRE {part}"), "use REQUIRE SSL or REQUIRE X509")),
+        None => Err(cursor.expected("NONE, SSL or X509")),
+    }
 }
 
 /// After `SET PASSWORD [FOR u] =`: `PASSWORD('…')` or `'*HASH'`.
-pub(crate) fn password(cursor: &mut Cursor<'_>) -> Parsed<PasswordHash> {
+pub(crate) fn password(cursor: &mut Cursor<'_>) -> Parsed<NewPassword> {
     if !cursor.eat("PASSWORD") {
-        return hash(&cursor.string("PASSWORD('…') or a password hash")?);
+        return hash(&cursor.string("PASSWORD('…') or a password hash")?).map(NewPassword::Hash);
     }
     cursor.expect_token(&Token::LParen)?;
-    let plain = cursor.string("a password")?;
+    let password = clear(cursor, None)?;
     cursor.expect_token(&Token::RParen)?;
-    Ok(PasswordHash::of(&plain))
+    Ok(password)
 }
 
 /// `*` and 40 hexadecimal digits; an empty text is the empty password.

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 use tributary_ingest::wal_space::WalLimit;
-use tributary_types::Egress;
+use tributary_tls::MinimumVersion;
+use tributary_types::{AuthPlugin, Egress, StoredVerifiers};
 
 /// The legal values of a setting, in a form that errors and the reference can print.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +74,23 @@ pub(super) const fn flag() -> Accepts<bool> {
 /// An optional directory.
 pub(super) const fn optional_directory() -> Accepts<Option<PathBuf>> {
     text("a directory", |text| Some((!text.is_empty()).then(|| PathBuf::from(text))))
+}
+
+/// An optional file.
+pub(super) const fn optional_file() -> Accepts<Option<PathBuf>> {
+    text("a file", |text| Some((!text.is_empty()).then(|| PathBuf::from(text))))
+}
+
+pub(super) const fn tls_version() -> Accepts<MinimumVersion> {
+    text("1.2 or 1.3", MinimumVersion::named)
+}
+
+pub(super) const fn auth_plugin() -> Accepts<AuthPlugin> {
+    text("mysql_native_password or caching_sha2_password", AuthPlugin::named)
+}
+
+pub(super) const fn stored_verifiers() -> Accepts<StoredVerifiers> {
+    text("native, sha2 or both", StoredVerifiers::named)
 }
 
 /// Directories separated by `;`; may be empty.

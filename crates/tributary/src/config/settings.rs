@@ -8,7 +8,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use tributary_ingest::wal_space::WalLimit;
-use tributary_types::Egress;
+use tributary_tls::MinimumVersion;
+use tributary_types::{AuthPlugin, Egress, StoredVerifiers};
 
 /// A setting, without its value.
 pub(super) struct Declared {
@@ -145,6 +146,27 @@ settings! {
 
     /// Directory of local files that LOAD DATA without LOCAL, `LOCAL()`, INTO OUTFILE and EXPORT may access. It has none of the server's own files. None: they may not access any.
     mysql_load_server_secure_path: Option<PathBuf> = "", optional_directory();
+
+    /// PEM file of the server's certificate, followed by those between it and an authority that clients know. None: no TLS.
+    tls_certificate: Option<PathBuf> = "", optional_file();
+
+    /// PEM file of the private key of `tls_certificate`.
+    tls_private_key: Option<PathBuf> = "", optional_file();
+
+    /// PEM file of the authorities whose clients' certificates are accepted, for users that `REQUIRE X509`. None: clients are not asked for one.
+    tls_client_ca: Option<PathBuf> = "", optional_file();
+
+    /// Oldest version of TLS that is spoken.
+    tls_minimum_version: MinimumVersion = "1.2", tls_version();
+
+    /// Whether clients without TLS are refused, except for what needs no login.
+    require_secure_transport: bool = "false", flag();
+
+    /// Plugin that the greeting of the MySQL protocol names; clients with the other one are asked again. With `caching_sha2_password`, some clients of Doris need a setting of their own.
+    default_authentication_plugin: AuthPlugin = "mysql_native_password", auth_plugin();
+
+    /// Stored forms of new passwords: `native` for `mysql_native_password`, `sha2` for `caching_sha2_password`, from which a stolen catalog gives no passwords away quickly, or `both`.
+    password_verifiers: StoredVerifiers = "both", stored_verifiers();
 
     /// Networks that `HTTP()`, `S3()`, EXPORT, INTO OUTFILE and Kafka may reach although they are loopback, link-local or a cloud's metadata service. `!` before a network forbids it; the first one that contains an address decides.
     egress: Egress = "", egress();

@@ -44,6 +44,7 @@ mod lifecycle;
 mod load_data;
 mod load_headers;
 mod log;
+mod logins;
 mod manual_insert;
 mod manual_stream_load;
 mod many_tables;

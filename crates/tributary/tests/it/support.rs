@@ -1,5 +1,6 @@
 //! Shared by the tests: a server, a small MySQL client, curl, the clients of other languages.
 
+pub mod certificates;
 pub mod client;
 pub mod curl;
 pub mod kafka;

@@ -1,6 +1,7 @@
 //! Statements about databases, tables, users and connections, and the SHOWs that only the server
 //! itself can answer.
 
+use crate::access::accounts::NewUser;
 use crate::access::interrupt::Interrupt;
 use crate::access::{Object, Privilege};
 use crate::answer::Answer;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use tributary_query::Grid;
 use tributary_sql::{CreateTable, Kill, Name, Recover, Recovered, Show, Statement, named_partitions};
 use tributary_table::Table;
-use tributary_types::{ErrorCode, PartitionNames, PasswordHash, SqlError, TableRef};
+use tributary_types::{ErrorCode, PartitionNames, SqlError, TableRef};
 
 impl EngineSession {
     pub(in crate::session) async fn run_admin(&mut self, statement: Statement) -> Result<Answer, SqlError> {
@@ -75,13 +76,12 @@ impl EngineSession {
                 }
                 self.interrupt().wait(engine.ddl.cancel_alter(&name)).await??;
             }
-            Statement::CreateUser { user, if_not_exists, password, role, comment } => {
-                let hash = password.unwrap_or(PasswordHash::EMPTY);
-                let (who, role) = (&self.principal, role.as_deref());
-                engine.accounts.create_user(who, &user, hash, role, comment, if_not_exists).await?;
+            Statement::CreateUser { user, if_not_exists, password, role, require, comment } => {
+                let new = NewUser { password, role, require: require.unwrap_or_default(), comment };
+                engine.accounts.create_user(&self.principal, &user, new, if_not_exists).await?;
             }
-            Statement::AlterUser { user, password, if_exists } => {
-                engine.accounts.alter_user(&self.principal, &user, password, if_exists).await?;
+            Statement::AlterUser { user, password, require, if_exists } => {
+                engine.accounts.alter_user(&self.principal, &user, password, require, if_exists).await?;
             }
             Statement::DropUser { user, if_exists } => {
                 engine.accounts.drop_user(&self.principal, &user, if_exists).await?;
@@ -90,6 +90,7 @@ impl EngineSession {
             Statement::Grant(statement) => engine.accounts.grant(&self.principal, &statement).await?,
             Statement::Revoke(statement) => engine.accounts.revoke(&self.principal, &statement).await?,
             Statement::Kill(kill) => self.kill_other(&kill)?,
+            Statement::ReloadTls => engine.reload_tls()?,
             Statement::CleanLabel { db, label } => {
                 let db = self.database_or(db.as_deref())?;
                 engine.loads.clean_labels(&self.principal, db, label.as_deref()).await?;

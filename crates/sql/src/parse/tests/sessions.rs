@@ -1,5 +1,5 @@
 use super::*;
-use tributary_types::PasswordHash;
+use tributary_types::{AuthPlugin, NewPassword, PasswordHash, Secret, TlsRequirement};
 
 fn variable(scope: Scope, name: &str, value: SetValue) -> SetItem {
     SetItem::Variable { scope, name: name.into(), value }
@@ -81,10 +81,13 @@ fn set_takes_names_character_sets_and_transactions() {
 
 #[test]
 fn passwords_are_set_as_text_or_hash() {
-    let plain = SetItem::Password { user: None, password: PasswordHash::of("x") };
+    let clear = NewPassword::Clear { text: Secret::new("x"), plugin: None };
+    let plain = SetItem::Password { user: None, password: clear };
     assert_eq!(set_of("set password = password('x')"), [plain]);
     let items = set_of("SET PASSWORD FOR 'u'@'%' = '*81F5E21E35407D884A6CD4A731AEBFB6AF209E1B'");
-    let SetItem::Password { user: Some(user), password: PasswordHash(Some(hash)) } = &items[0] else {
+    let SetItem::Password { user: Some(user), password: NewPassword::Hash(PasswordHash(Some(hash))) } =
+        &items[0]
+    else {
         panic!()
     };
     assert_eq!((user.name.as_str(), user.host.as_str()), ("u", "%"));
@@ -118,25 +121,45 @@ fn users_are_named_with_and_without_hosts() {
 #[test]
 fn users_are_created_and_altered_with_passwords() {
     let user = || UserName { name: "u".into(), host: "%".into() };
-    let password = |text: &str| Some(PasswordHash::of(text));
+    let clear = |text: &str, plugin| Some(NewPassword::Clear { text: Secret::new(text), plugin });
     let created = Statement::CreateUser {
         user: user(),
         if_not_exists: true,
-        password: password("p"),
+        password: clear("p", None),
         role: None,
+        require: None,
         comment: String::new(),
     };
     assert_eq!(ok("create user if not exists u identified by 'p'"), created);
-    let altered = Statement::AlterUser { user: user(), if_exists: false, password: password("q") };
-    assert_eq!(ok("alter user u identified with mysql_native_password by 'q'"), altered);
+    for plugin in AuthPlugin::ALL {
+        let password = clear("q", Some(plugin));
+        let altered = Statement::AlterUser { user: user(), if_exists: false, password, require: None };
+        assert_eq!(ok(&format!("alter user u identified with {} by 'q'", plugin.name())), altered);
+    }
     let created = Statement::CreateUser {
         user: user(),
         if_not_exists: false,
-        password: password("p"),
+        password: clear("p", None),
         role: Some("r".into()),
+        require: Some(TlsRequirement::Ssl),
         comment: "c".into(),
     };
-    assert_eq!(ok("create user u identified by 'p' default role 'r' comment 'c'"), created);
+    let sql = "create user u identified by 'p' default role 'r' require ssl comment 'c'";
+    assert_eq!(ok(sql), created);
+    assert!(!format!("{:?}", ok("create user u identified by 'hush'")).contains("hush"));
+    let hash = PasswordHash::of("p");
+    for words in ["by password", "with mysql_native_password as"] {
+        let password = Some(NewPassword::Hash(hash));
+        let altered = Statement::AlterUser { user: user(), if_exists: false, password, require: None };
+        assert_eq!(ok(&format!("alter user u identified {words} '{hash}'")), altered);
+    }
+    for sql in [
+        "create user u identified with sha256_password by 'p'",
+        "create user u identified with caching_sha2_password as '$A$005$x'",
+        "create user u require subject 'x'",
+    ] {
+        assert_eq!(error(sql).code, ErrorCode::NotSupported, "{sql}");
+    }
     assert_eq!(error("create user u identified by 'p' password_expire never").code, ErrorCode::NotSupported);
 }
 

@@ -1,0 +1,52 @@
+//! `mysql_native_password`: a challenge, answered with a hash that proves the password.
+//!
+//! The server stores only `SHA1(SHA1(password))`; neither the password nor anything that would suffice to log in is sent or
+//! stored.
+
+use super::Nonce;
+use sha1::{Digest, Sha1};
+use tributary_types::PasswordHash;
+
+/// Whether `response` is the answer to `nonce` of someone who knows the password. Takes the same time wherever the
+/// bytes differ.
+pub(crate) fn verify(password: &PasswordHash, nonce: &Nonce, response: &[u8]) -> bool {
+    let Some(stored) = &password.0 else { return response.is_empty() };
+    let Ok(response) = <&[u8; 20]>::try_from(response) else { return false };
+    let mut stage1 = sha1(&[nonce, stored]);
+    for (byte, answer) in stage1.iter_mut().zip(response) {
+        *byte ^= answer;
+    }
+    let difference = sha1(&[&stage1]).iter().zip(stored).fold(0, |sum, (a, b)| sum | (a ^ b));
+    difference == 0
+}
+
+fn sha1(parts: &[&[u8]]) -> [u8; 20] {
+    let mut hasher = Sha1::new();
+    parts.iter().for_each(|part| hasher.update(part));
+    hasher.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::fresh_nonce;
+    use mysql_common::auth::plugins::mysql_native_password::scramble_native;
+
+    #[test]
+    fn the_right_answer_to_a_challenge_is_accepted_and_any_other_is_not() {
+        let nonce = fresh_nonce();
+        let stored = PasswordHash::of("secret");
+        let answer = scramble_native(&nonce, b"secret").unwrap();
+        assert!(verify(&stored, &nonce, &answer));
+        assert!(!verify(&stored, &nonce, &scramble_native(&nonce, b"Secret").unwrap()));
+        assert!(!verify(&stored, &fresh_nonce(), &answer));
+        assert!(!verify(&stored, &nonce, b""));
+        assert!(!verify(&stored, &nonce, &answer[..19]));
+    }
+
+    #[test]
+    fn an_empty_password_is_answered_by_nothing_and_only_by_nothing() {
+        assert!(verify(&PasswordHash::EMPTY, &fresh_nonce(), b""));
+        assert!(!verify(&PasswordHash::EMPTY, &fresh_nonce(), &[0; 20]));
+    }
+}

@@ -63,6 +63,17 @@ impl Catalog {
         self.shared.state.load().revision.0
     }
 
+    /// The reason why the last change could not be written; `None` if it could.
+    #[must_use]
+    pub fn write_trouble(&self) -> Option<String> {
+        self.shared.store.write_trouble()
+    }
+
+    /// Finds out whether changes can be written again, by one that changes nothing.
+    pub async fn try_writing(&self) {
+        self.shared.store.try_writing().await;
+    }
+
     pub(crate) fn shared(&self) -> Arc<Shared> {
         Arc::clone(&self.shared)
     }

@@ -25,6 +25,7 @@ mod sqlite;
 mod state;
 mod store;
 mod transactions;
+mod trouble;
 mod users;
 mod views;
 

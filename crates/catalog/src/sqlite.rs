@@ -18,6 +18,7 @@ use crate::error::CatalogError;
 use crate::jobs::{JobRecord, PositionRecord};
 use crate::store::{Applied, Garbage, Loaded, Operation, Revision, Store, Stored};
 use crate::transactions::TxnRecord;
+use crate::trouble::WriteTrouble;
 use async_trait::async_trait;
 use change::Change;
 use sqlx::sqlite::{
@@ -31,9 +32,15 @@ use tributary_types::{DbId, Label, SourceId, TableId, TxnId};
 /// How long to wait for another process (a backup tool) that has the file locked.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The key, and the size, of a value that is written to find out whether anything can be: a smaller one may fit into the journal of
+/// a full disk.
+const PROBE: &str = "probe";
+const PROBE_BYTES: usize = 64 * 1024;
+
 #[derive(Debug)]
 pub(crate) struct SqliteStore {
     pool: SqlitePool,
+    trouble: WriteTrouble,
 }
 
 impl SqliteStore {
@@ -61,7 +68,7 @@ impl SqliteStore {
             .map_err(|error| damaged_or(path, "open catalog.db", error))?;
         check_pages(&pool, path).await?;
         migrations::run(&pool, path).await?;
-        Ok(Self { pool })
+        Ok(Self { pool, trouble: WriteTrouble::default() })
     }
 }
 
@@ -107,6 +114,17 @@ fn unsigned(row: &SqliteRow, column: &str) -> Result<u64, sqlx::Error> {
 
 #[async_trait]
 impl Store for SqliteStore {
+    fn write_trouble(&self) -> Option<String> {
+        self.trouble.get()
+    }
+
+    async fn try_writing(&self) {
+        let tried = self.put_value(PROBE, &"-".repeat(PROBE_BYTES), &[]).await;
+        let _ = self.trouble.noted(tried.map_err(failed_to("write anything")));
+        // What is left of it is replaced by the next one.
+        let _ = query("DELETE FROM meta WHERE key = ?").bind(PROBE).execute(&self.pool).await;
+    }
+
     async fn load(&self) -> Stored<Loaded> {
         load::all(&self.pool).await
     }
@@ -124,7 +142,8 @@ impl Store for SqliteStore {
     }
 
     async fn apply(&self, at: Revision, operation: &Operation) -> Stored<Applied> {
-        operations::apply(&self.pool, at, operation).await.map_err(failed_to(operation.action()))
+        self.trouble
+            .noted(operations::apply(&self.pool, at, operation).await.map_err(failed_to(operation.action())))
     }
 
     async fn meta_get(&self, key: &str) -> Stored<Option<String>> {
@@ -136,25 +155,22 @@ impl Store for SqliteStore {
     }
 
     async fn meta_put(&self, key: &str, value: &str, instead_of: &[&str]) -> Stored<()> {
-        self.put_value(key, value, instead_of).await.map_err(failed_to("write a value"))
+        self.trouble.noted(self.put_value(key, value, instead_of).await.map_err(failed_to("write a value")))
     }
 
     async fn next_table_id(&self) -> Stored<TableId> {
-        let id: i64 = query_scalar("UPDATE next_table_id SET id = id + 1 RETURNING id - 1")
-            .fetch_one(&self.pool)
-            .await
-            .map_err(failed_to("give a table id"))?;
-        Ok(TableId(id as u64))
+        let id: Sql<i64> =
+            query_scalar("UPDATE next_table_id SET id = id + 1 RETURNING id - 1").fetch_one(&self.pool).await;
+        self.trouble.noted(id.map_err(failed_to("give a table id"))).map(|id| TableId(id as u64))
     }
 
     async fn insert_garbage(&self, garbage: &Garbage) -> Stored<()> {
-        query("INSERT OR REPLACE INTO garbage (location, table_id) VALUES (?, ?)")
+        let inserted = query("INSERT OR REPLACE INTO garbage (location, table_id) VALUES (?, ?)")
             .bind(&garbage.location)
             .bind(signed(garbage.table_id.0))
             .execute(&self.pool)
-            .await
-            .map_err(failed_to("note a location"))?;
-        Ok(())
+            .await;
+        self.trouble.noted(inserted.map(drop).map_err(failed_to("note a location")))
     }
 
     async fn list_garbage(&self) -> Stored<Vec<Garbage>> {
@@ -169,11 +185,13 @@ impl Store for SqliteStore {
     }
 
     async fn delete_garbage(&self, locations: &[String]) -> Stored<()> {
-        self.delete_garbage_rows(locations).await.map_err(failed_to("forget locations"))
+        self.trouble.noted(self.delete_garbage_rows(locations).await.map_err(failed_to("forget locations")))
     }
 
     async fn put_transactions(&self, node: &str, records: &[TxnRecord]) -> Stored<()> {
-        transactions::put(&self.pool, node, records).await.map_err(failed_to("write transactions"))
+        self.trouble.noted(
+            transactions::put(&self.pool, node, records).await.map_err(failed_to("write transactions")),
+        )
     }
 
     async fn kept_transactions(&self, node: &str) -> Stored<Vec<TxnRecord>> {
@@ -197,7 +215,7 @@ impl Store for SqliteStore {
     }
 
     async fn put_job(&self, node: &str, job: &JobRecord) -> Stored<()> {
-        jobs::put(&self.pool, node, job).await.map_err(failed_to("write a job"))
+        self.trouble.noted(jobs::put(&self.pool, node, job).await.map_err(failed_to("write a job")))
     }
 
     async fn jobs(&self, node: &str) -> Stored<Vec<JobRecord>> {
@@ -205,11 +223,13 @@ impl Store for SqliteStore {
     }
 
     async fn delete_job(&self, node: &str, id: SourceId) -> Stored<()> {
-        jobs::delete(&self.pool, node, id).await.map_err(failed_to("forget a job"))
+        self.trouble.noted(jobs::delete(&self.pool, node, id).await.map_err(failed_to("forget a job")))
     }
 
     async fn put_positions(&self, node: &str, positions: &[PositionRecord]) -> Stored<()> {
-        jobs::put_positions(&self.pool, node, positions).await.map_err(failed_to("write positions"))
+        self.trouble.noted(
+            jobs::put_positions(&self.pool, node, positions).await.map_err(failed_to("write positions")),
+        )
     }
 
     async fn positions(&self, node: &str) -> Stored<Vec<PositionRecord>> {
@@ -217,13 +237,14 @@ impl Store for SqliteStore {
     }
 
     async fn reserve_increments(&self, table: TableId, start: i64, count: i64) -> Stored<Option<i64>> {
-        increments::reserve(&self.pool, table, start, count).await.map_err(failed_to("reserve values"))
+        self.trouble.noted(
+            increments::reserve(&self.pool, table, start, count).await.map_err(failed_to("reserve values")),
+        )
     }
 
     async fn purge_transactions(&self, node: &str, finished_before_ms: i64, keep_max: u64) -> Stored<u64> {
-        transactions::purge(&self.pool, node, finished_before_ms, keep_max)
-            .await
-            .map_err(failed_to("purge transactions"))
+        let purged = transactions::purge(&self.pool, node, finished_before_ms, keep_max).await;
+        self.trouble.noted(purged.map_err(failed_to("purge transactions")))
     }
 }
 

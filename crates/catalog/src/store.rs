@@ -188,6 +188,10 @@ pub(crate) enum Applied {
 pub(crate) trait Store: Send + Sync + Debug {
     async fn load(&self) -> Stored<Loaded>;
     async fn close(&self);
+    /// The reason why the last change could not be written; `None` if it could.
+    fn write_trouble(&self) -> Option<String>;
+    /// Writes a change that changes nothing, whose outcome [`Store::write_trouble`] has.
+    async fn try_writing(&self);
     /// The revision that [`Store::load`] would give.
     async fn revision(&self) -> Stored<Revision>;
     /// Makes the change if the store is still at the revision.

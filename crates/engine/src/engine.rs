@@ -22,6 +22,7 @@ use crate::ddl::Ddl;
 use crate::files::outfile::LineFormat;
 use crate::jobs::ServerJobs;
 use crate::load::Loads;
+use crate::node::health::{self, LastReadiness};
 use crate::node::metrics::Metrics;
 use crate::node::options::{EngineOptions, Ports};
 use crate::queries::Queries;
@@ -32,6 +33,7 @@ use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tributary_catalog::Catalog;
+use tributary_http::Health;
 use tributary_ingest::Ingest;
 use tributary_query::{Cell, JobKind, SchemaChangeRow};
 use tributary_tls::Tls;
@@ -58,6 +60,7 @@ pub struct Engine {
     /// Counters of requests that have ended.
     pub(crate) requests: Arc<RequestMetrics>,
     tls: OnceLock<Arc<Tls>>,
+    last_readiness: LastReadiness,
     running: Running,
 }
 
@@ -94,7 +97,13 @@ impl Engine {
 
     /// All metrics in Prometheus' text format.
     pub(crate) fn metrics_text(&self) -> String {
-        self.metrics.text(&self.ingest, &self.names().all_tables(), self.processes().all().len())
+        let is_ready = self.health().alive > 0;
+        self.metrics.text(&self.ingest, &self.names().all_tables(), self.processes().all().len(), is_ready)
+    }
+
+    /// Whether the server does its work.
+    pub(crate) fn health(&self) -> Health {
+        health::of(&self.ingest, &self.catalog, self.options.tables.directory())
     }
 
     pub(crate) fn uptime(&self) -> Duration {

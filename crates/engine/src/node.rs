@@ -3,6 +3,7 @@
 //! Not here: statements, loads, sessions.
 
 pub(crate) mod clock;
+pub(crate) mod health;
 pub(crate) mod host;
 pub(crate) mod metrics;
 pub(crate) mod node_file;

@@ -13,6 +13,7 @@ pub(crate) enum Route {
     ErrorLog,
     WalSize,
     Health,
+    Ready,
     Bootstrap,
     Backends,
     Schema { db: String, table: String },
@@ -55,6 +56,7 @@ impl Route {
             ["api", "_load_error_log"] => Self::ErrorLog,
             ["api", "get_wal_size"] => Self::WalSize,
             ["api", "health"] => Self::Health,
+            ["api", "ready"] => Self::Ready,
             ["api", "bootstrap"] => Self::Bootstrap,
             ["api", "backends"] => Self::Backends,
             ["api", db, "_stream_load_2pc"] | ["api", db, _, "_stream_load_2pc"] => {

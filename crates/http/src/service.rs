@@ -51,11 +51,18 @@ pub struct AnsweredLoad {
     pub answer: LoadAnswer,
 }
 
-/// How many nodes there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether the server does its work. The sentences are for everybody: they contain no names of tables or files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     pub nodes: usize,
+    /// Nodes that acknowledge loads.
     pub alive: usize,
+    /// Failures that a restart would end.
+    pub failures: Vec<String>,
+    /// Reasons why loads are refused, or will be soon. A restart would not help.
+    pub obstacles: Vec<String>,
+    /// Facts that an operator should know although loads are acknowledged.
+    pub warnings: Vec<String>,
 }
 
 /// The HTTP front end's view of the server behind it.
@@ -194,12 +201,7 @@ pub trait InspectService: Send + Sync + 'static {
     /// No privilege.
     fn wal_counts(&self, principal: &Principal) -> Result<Vec<WalCount>, SqlError>;
 
-    /// Whether loads and queries are served yet. Anybody may ask.
-    fn is_ready(&self) -> bool {
-        true
-    }
-
-    /// How the nodes are. Anybody may ask.
+    /// Whether the server does its work. Anybody may ask, at any time and often.
     fn health(&self) -> Health;
 
     /// Opens an error log by the `file` of its URL. The name can't be guessed, so knowing it grants access; `None` if there is no

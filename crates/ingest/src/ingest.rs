@@ -4,6 +4,7 @@ use crate::error::IngestError;
 use crate::group::CloseReason;
 use crate::load::route::switch_of_rows;
 use crate::load::{Answered, LoadRows};
+use crate::maintenance::stalled::{FlushFailures, StalledFlushes};
 use crate::maintenance::wal_space::WalSpace;
 use crate::maintenance::watched::Watcher;
 use crate::memory::{Admitted, MemoryBudget};
@@ -43,6 +44,7 @@ pub struct Ingest {
     /// Tables that were flushed and may have small files.
     pub(crate) to_compact: Mutex<BTreeSet<TableId>>,
     pub(crate) flushed: Notify,
+    pub(crate) flush_failures: FlushFailures,
     /// A flush has ended, so the logs may be released further.
     pub(crate) to_release: Notify,
     pub(crate) watcher: Watcher,
@@ -101,6 +103,7 @@ impl Ingest {
             prepared: Arc::new(Ranked::new(Rank::Prepared, prepared)),
             to_compact: Mutex::default(),
             flushed: Notify::new(),
+            flush_failures: FlushFailures::default(),
             to_release: Notify::new(),
             watcher,
             labels,
@@ -133,6 +136,7 @@ impl Ingest {
     /// no longer count.
     pub fn detach(&self, table: TableId) {
         let queue = self.queues.write().remove(&table);
+        self.flush_failures.forget(table);
         if let Some(queue) = queue {
             queue.drop_table();
         }
@@ -400,6 +404,18 @@ impl Ingest {
     #[must_use]
     pub fn open_groups(&self) -> u64 {
         self.queues.read().values().map(|queue| queue.open_groups()).sum()
+    }
+
+    /// Flushes that the store fails one after the other; `None` while they succeed.
+    #[must_use]
+    pub fn stalled_flushes(&self) -> Option<StalledFlushes> {
+        self.flush_failures.stalled()
+    }
+
+    /// Tables that can't be read or flushed, or whose files can't be deleted.
+    #[must_use]
+    pub fn troubled_tables(&self) -> usize {
+        self.queues.read().values().filter(|queue| queue.table.is_troubled()).count()
     }
 
     /// Watches background work, also that of others.

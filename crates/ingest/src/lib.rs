@@ -43,6 +43,7 @@ pub use error::IngestError;
 pub use ingest::Ingest;
 pub use load::route::{Body, Fallback, LoadTraits, Route, Source, Switch, route};
 pub use load::{Answered, LoadRows, route};
+pub use maintenance::stalled::StalledFlushes;
 pub use maintenance::wal_space::{self, WalSpace};
 pub use maintenance::watched::Watcher;
 pub use metrics::IngestMetrics;

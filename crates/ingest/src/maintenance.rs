@@ -9,11 +9,13 @@
 //! | `release` | the release of the log up to its lowest pin |
 //! | `compacting` | merges small data files |
 //! | `wal_space` | the limit of the log's space |
+//! | `stalled` | flushes that fail one after the other, none of any table succeeding in between |
 //! | `watched` | catches and counts panics of background work; the fifth in a minute ends the process |
 
 mod compacting;
 mod flushing;
 mod release;
+pub(crate) mod stalled;
 
 pub mod wal_space;
 pub mod watched;

@@ -136,6 +136,12 @@ pub enum TableError {
 }
 
 impl TableError {
+    /// Whether the store has failed, which concerns all tables, rather than the contents of this one.
+    #[must_use]
+    pub const fn is_of_the_store(&self) -> bool {
+        matches!(self, Self::Storage { .. } | Self::Delta { .. } | Self::Parquet { .. } | Self::Local { .. })
+    }
+
     pub(crate) fn storage(doing: impl Into<String>) -> impl FnOnce(object_store::Error) -> Self {
         let doing = doing.into();
         |source| Self::Storage { doing, source }

@@ -17,7 +17,7 @@ use crate::options::WalOptions;
 use crate::segment::closed::ClosedSegment;
 use crate::segment::format::{FRAME_PAYLOAD_BYTES_MAX, SegmentHeader, split_mix};
 use crate::segment::writer::SegmentWriter;
-use crate::stats::{Counters, WalStats};
+use crate::stats::{Counters, MissingSpace, WalStats};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -95,6 +95,14 @@ impl LogCore {
     /// [`WalError::NoSpace`] and [`WalError::TooLarge`]: none of the entries is in the log, which remains usable.
     /// [`WalError::Failed`]: the log is unusable, from now on for every call.
     pub fn write_batch<S: AsRef<[Entry]>>(&mut self, batch: &[S]) -> Result<Vec<Appended>, WalError> {
+        let written = self.write_frame(batch);
+        if let Err(WalError::NoSpace { needed, .. }) = written {
+            self.counters.missing_bytes.store(needed, Relaxed);
+        }
+        written
+    }
+
+    fn write_frame<S: AsRef<[Entry]>>(&mut self, batch: &[S]) -> Result<Vec<Appended>, WalError> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
@@ -146,6 +154,12 @@ impl LogCore {
     #[must_use]
     pub fn end(&self) -> Lsn {
         self.active.end()
+    }
+
+    /// See [`crate::Wal::missing_space`].
+    #[must_use]
+    pub fn missing_space(&self) -> Option<MissingSpace> {
+        missing_space_of(&self.counters, &self.inventory)
     }
 
     /// The log's contents and activity in numbers.
@@ -252,6 +266,16 @@ impl LogCore {
             other => other,
         }
     }
+}
+
+/// The space that the last frame needed, if it was refused for that and the disk still has less.
+pub(crate) fn missing_space_of(counters: &Counters, inventory: &Inventory) -> Option<MissingSpace> {
+    let needed = counters.missing_bytes.load(Relaxed);
+    if needed == 0 {
+        return None;
+    }
+    let available = inventory.available_bytes()?;
+    (available < needed).then_some(MissingSpace { needed, available })
 }
 
 pub(crate) fn stats_of(counters: &Counters, inventory: &Inventory) -> WalStats {

@@ -246,6 +246,11 @@ impl Inventory {
         }
     }
 
+    /// The disk's free bytes, if the operating system knows them.
+    pub(crate) fn available_bytes(&self) -> Option<u64> {
+        self.disk.available_bytes(&self.dir).ok()
+    }
+
     /// Turns an error into [`WalError::NoSpace`] if it means that, otherwise into [`WalError::Io`].
     pub(crate) fn space_or_io(
         &self,

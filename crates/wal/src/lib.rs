@@ -91,5 +91,5 @@ pub use options::{FatalHook, SegmentHook, WalOptions};
 pub use recovery::{Extent, Recovered, TornTail};
 pub use repair::{RepairError, Repaired, SKIPPED};
 pub use segment::closed::ClosedSegment;
-pub use stats::WalStats;
+pub use stats::{MissingSpace, WalStats};
 pub use survey::{Damage, DamageKind, Found, Survey};

@@ -13,7 +13,7 @@ mod simulated;
 mod tests;
 mod writer;
 
-use crate::core::{LogCore, stats_of};
+use crate::core::{LogCore, missing_space_of, stats_of};
 use crate::disk::Disk;
 use crate::entry::{Appended, Entry};
 use crate::error::WalError;
@@ -22,7 +22,7 @@ use crate::inventory::Inventory;
 use crate::options::WalOptions;
 use crate::recovery::{Extent, Recovered};
 use crate::segment::format::FRAME_PAYLOAD_BYTES_MAX;
-use crate::stats::{Counters, WalStats};
+use crate::stats::{Counters, MissingSpace, WalStats};
 use keeper::Keeper;
 use parking_lot::Mutex;
 use pending::{Pending, Place, Submission};
@@ -183,6 +183,13 @@ impl Wal {
     #[must_use]
     pub fn stats(&self) -> WalStats {
         stats_of(&self.inner.shared.counters, &self.inner.shared.inventory)
+    }
+
+    /// The space for which the last frame was refused, while the disk has less than it needed; `None` if the log takes frames, as
+    /// far as is known.
+    #[must_use]
+    pub fn missing_space(&self) -> Option<MissingSpace> {
+        missing_space_of(&self.inner.shared.counters, &self.inner.shared.inventory)
     }
 
     /// Bytes of frames that are not released yet: [`WalStats::live_bytes`] without the other figures.

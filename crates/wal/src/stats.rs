@@ -29,6 +29,15 @@ pub struct WalStats {
     pub batches: u64,
 }
 
+/// Space for which a log refuses frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissingSpace {
+    /// Bytes that the last frame needed.
+    pub needed: u64,
+    /// Bytes that the disk has now.
+    pub available: u64,
+}
+
 /// The figures that the writer updates.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
@@ -40,6 +49,8 @@ pub(crate) struct Counters {
     pub(crate) entries: AtomicU64,
     pub(crate) bytes_written: AtomicU64,
     pub(crate) batches: AtomicU64,
+    /// Free bytes that the last frame needed and did not find; 0 if it was written.
+    pub(crate) missing_bytes: AtomicU64,
 }
 
 impl Counters {
@@ -64,6 +75,9 @@ impl Counters {
     }
 
     pub(crate) fn frame_written(&self, size: Size, frame_bytes: u64) {
+        if self.missing_bytes.load(Relaxed) > 0 {
+            self.missing_bytes.store(0, Relaxed);
+        }
         self.fsyncs.fetch_add(1, Relaxed);
         self.batches.fetch_add(1, Relaxed);
         self.entries.fetch_add(size.entries, Relaxed);

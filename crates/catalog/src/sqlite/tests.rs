@@ -151,7 +151,12 @@ async fn changes_after_a_full_disk_are_durable() {
         let error = store.put_transactions("n", &[record(txn, "x".repeat(9000))]).await.unwrap_err();
         assert!(error.to_string().contains("full"), "{error}");
     }
+    store.try_writing().await;
+    let trouble = store.write_trouble().expect("changes fail");
+    assert!(trouble.contains("full"), "{trouble}");
     disk.free();
+    store.try_writing().await;
+    assert_eq!(store.write_trouble(), None, "nobody else has changed anything");
     for txn in 6..9 {
         store.put_transactions("n", &[record(txn, String::new())]).await.unwrap();
     }

@@ -46,6 +46,14 @@ impl Store for Losing {
         self.inner.close().await;
     }
 
+    fn write_trouble(&self) -> Option<String> {
+        self.inner.write_trouble()
+    }
+
+    async fn try_writing(&self) {
+        self.inner.try_writing().await;
+    }
+
     async fn revision(&self) -> Stored<Revision> {
         self.readable()?.revision().await
     }

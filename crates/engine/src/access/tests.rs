@@ -346,7 +346,7 @@ async fn every_endpoint_that_is_not_public_asks_whether_it_may() {
                 assert_eq!(answer.contains("refused to root"), refused == ALL, "{endpoint}: {answer}");
             }
         }
-        for public in ["GET /api/health", "GET /api/bootstrap", "GET /metrics", "GET /"] {
+        for public in ["GET /api/health", "GET /api/ready", "GET /api/bootstrap", "GET /metrics", "GET /"] {
             let answer = http(address, public);
             assert!(answer.starts_with("HTTP/1.1 200"), "{public}: {answer}");
         }

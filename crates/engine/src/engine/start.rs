@@ -22,6 +22,7 @@ use crate::jobs::{ServerJobParts, ServerJobs};
 use crate::load::auto_increment::CatalogIncrements;
 use crate::load::labels::{CatalogLabels, CatalogSchemas};
 use crate::load::{LoadParts, Loads};
+use crate::node::health::LastReadiness;
 use crate::node::host::{SpoolDisk, SpoolRoom, disk_limit, emptied};
 use crate::node::metrics::Metrics;
 use crate::node::node_file::NodeFile;
@@ -52,6 +53,8 @@ use tributary_wal::{Disk, OsDisk, is_in_use};
 const TABLES_OPENED_AT_ONCE: usize = 16;
 /// How often error logs are purged.
 const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
+/// How often a change of the server's readiness is looked for, and a catalog that failed is tried.
+const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
 /// Minimum interval for checking the recycle bin, which happens at least once per retention time.
 const EXPIRE_INTERVAL_MIN: Duration = Duration::from_secs(1);
 const EXPIRE_INTERVAL_MAX: Duration = Duration::from_secs(60);
@@ -172,6 +175,7 @@ impl Engine {
             metrics,
             requests,
             tls: OnceLock::new(),
+            last_readiness: LastReadiness::default(),
             running: Running { background: Mutex::default(), _shown: shown, node, wal_dirs, _lock: lock },
         });
         engine.take_up().await.map_err(StartError::Query)?;
@@ -196,6 +200,7 @@ impl Engine {
             self.repeat("purging_jobs", Self::purge_ended),
             self.repeat("scheduling_partitions", Self::schedule_partitions_now),
             self.repeat("emptying_recycle_bin", Self::empty_recycle_bin),
+            self.repeat("watching_health", Self::watch_health),
         ]);
         self.running.background.lock().extend(tasks);
     }
@@ -230,6 +235,15 @@ impl Engine {
     async fn schedule_partitions_now(self: Arc<Self>) -> Duration {
         self.ddl.schedule_partitions(unix_ms()).await;
         self.options.dynamic_partition_interval
+    }
+
+    async fn watch_health(self: Arc<Self>) -> Duration {
+        if self.catalog.write_trouble().is_some() {
+            // Nobody may come to change anything while the server is not ready.
+            self.catalog.try_writing().await;
+        }
+        self.last_readiness.look(&self.health());
+        HEALTH_INTERVAL
     }
 
     async fn empty_recycle_bin(self: Arc<Self>) -> Duration {

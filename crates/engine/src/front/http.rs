@@ -508,7 +508,7 @@ impl InspectService for HttpLoads {
     }
 
     fn health(&self) -> Health {
-        Health { nodes: 1, alive: 1 }
+        self.0.health()
     }
 
     async fn error_log(&self, file: &str) -> std::io::Result<Option<ErrorLogReader>> {

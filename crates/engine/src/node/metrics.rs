@@ -25,8 +25,9 @@ impl Metrics {
     }
 
     /// All metrics in Prometheus' text format.
-    pub fn text(&self, ingest: &Ingest, tables: &[Arc<Table>], connections: usize) -> String {
+    pub fn text(&self, ingest: &Ingest, tables: &[Arc<Table>], connections: usize, is_ready: bool) -> String {
         self.gauges.read(ingest, tables, connections);
+        self.gauges.ready.set(i64::from(is_ready));
         let mut out = Vec::new();
         match TextEncoder::new().encode(&self.registry.gather(), &mut out) {
             Ok(()) => String::from_utf8_lossy(&out).into_owned(),
@@ -53,6 +54,7 @@ struct Gauges {
     data_file_bytes: IntGauge,
     tables: IntGauge,
     connections: IntGauge,
+    ready: IntGauge,
     log_lines_dropped: IntCounter,
 }
 
@@ -96,6 +98,7 @@ impl Gauges {
             data_file_bytes: gauge("tributary_data_file_bytes", "Bytes of the data files of all tables")?,
             tables: gauge("tributary_tables", "Tables")?,
             connections: gauge("tributary_mysql_connections", "MySQL connections")?,
+            ready: gauge("tributary_ready", "1 if /api/ready answers 200, else 0")?,
             log_lines_dropped,
         })
     }

@@ -3,7 +3,7 @@
 use super::Handler;
 use crate::reply::{self, EnvelopeCode, ReplyBody};
 use crate::route::{Route, parameter};
-use crate::service::{Peer, WalCount};
+use crate::service::{Health, Peer, WalCount};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
@@ -16,6 +16,7 @@ impl Handler {
         let query = head.uri.query();
         match route {
             Route::Health => return self.health(),
+            Route::Ready => return self.ready(),
             Route::Bootstrap => return self.bootstrap(),
             Route::Metrics => return reply::metrics(self.services.inspect.metrics()),
             Route::ErrorLog if !self.options.error_log_needs_login => return self.error_log(query).await,
@@ -42,20 +43,29 @@ impl Handler {
         }
     }
 
+    /// Whether the server is alive: an orchestrator restarts it if it isn't.
     fn health(&self) -> Reply {
-        if !self.services.inspect.is_ready() {
-            return not_ready();
-        }
         let health = self.services.inspect.health();
-        reply::envelope(
-            EnvelopeCode::Success,
-            json!({ "total_backend_num": health.nodes, "online_backend_num": health.alive }),
-        )
+        let mut data = json!({ "total_backend_num": health.nodes, "online_backend_num": health.alive });
+        let reasons = [&health.failures[..], &health.obstacles[..]].concat();
+        // Doris's answer has no such key, and clients may compare it as a whole.
+        if !reasons.is_empty() {
+            data["reasons"] = json!(reasons);
+        }
+        answered(health.failures.is_empty(), data)
+    }
+
+    /// Whether loads are acknowledged: an orchestrator sends none while they aren't.
+    fn ready(&self) -> Reply {
+        let Health { failures, obstacles, warnings, .. } = self.services.inspect.health();
+        let reasons = [failures, obstacles].concat();
+        let is_ready = reasons.is_empty();
+        answered(is_ready, json!({ "ready": is_ready, "reasons": reasons, "warnings": warnings }))
     }
 
     /// Ports and version are reserved for nodes with the cluster's token, and none exist.
     fn bootstrap(&self) -> Reply {
-        if !self.services.inspect.is_ready() {
+        if !self.services.inspect.health().failures.is_empty() {
             return reply::envelope(EnvelopeCode::Error, "not ready");
         }
         let unknown = json!({
@@ -188,9 +198,14 @@ impl Handler {
 const ROOT_TEXT: &str = "Tributary: loads at PUT /api/{db}/{table}/_stream_load, SQL over the MySQL protocol, \
                          metrics at /metrics\n";
 
-fn not_ready() -> Reply {
-    let status = StatusCode::SERVICE_UNAVAILABLE;
-    reply::envelope_with_status(status, EnvelopeCode::Unavailable, "Server is not ready")
+/// HTTP 200 or 503.
+fn answered(is_well: bool, data: Value) -> Reply {
+    match is_well {
+        true => reply::envelope(EnvelopeCode::Success, data),
+        false => {
+            reply::envelope_with_status(StatusCode::SERVICE_UNAVAILABLE, EnvelopeCode::Unavailable, data)
+        }
+    }
 }
 
 /// Counts of the nodes in `asked`: `host:port,host:port`.

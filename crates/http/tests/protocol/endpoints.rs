@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::fake::start;
+use tributary_http::Health;
 
 #[tokio::test]
 async fn each_endpoint_answers_in_doris_s_shape() {
@@ -11,6 +12,10 @@ async fn each_endpoint_answers_in_doris_s_shape() {
         (
             "/api/health",
             r#"{"msg":"success","code":0,"data":{"total_backend_num":2,"online_backend_num":1},"count":0}"#,
+        ),
+        (
+            "/api/ready",
+            r#"{"msg":"success","code":0,"data":{"ready":true,"reasons":[],"warnings":[]},"count":0}"#,
         ),
         (
             "/api/bootstrap",
@@ -158,4 +163,45 @@ async fn a_page_in_a_browser_reaches_no_load_of_a_server_on_its_machine() {
     let answer = other.answer().await;
     assert_eq!(answer.status, 403);
     assert!(answer.body.contains("this server is not called 'evil.example'"), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_load_is_alive_and_one_that_needs_a_restart_is_not() {
+    let running = start().await;
+    let mut client = Client::connect(running.address).await;
+    let full = Health {
+        nodes: 1,
+        alive: 0,
+        obstacles: vec!["the disk is full".to_owned()],
+        warnings: vec!["2 tables".to_owned()],
+        ..Health::default()
+    };
+    let dead = Health { failures: vec!["work has ended".to_owned()], ..full.clone() };
+    for (health, path, status, body) in [
+        (
+            &full,
+            "/api/health",
+            200,
+            r#"{"msg":"success","code":0,"data":{"total_backend_num":1,"online_backend_num":0,"reasons":["the disk is full"]},"count":0}"#,
+        ),
+        (
+            &full,
+            "/api/ready",
+            503,
+            r#"{"msg":"Service Unavailable","code":503,"data":{"ready":false,"reasons":["the disk is full"],"warnings":["2 tables"]},"count":0}"#,
+        ),
+        (
+            &dead,
+            "/api/health",
+            503,
+            r#"{"msg":"Service Unavailable","code":503,"data":{"total_backend_num":1,"online_backend_num":0,"reasons":["work has ended","the disk is full"]},"count":0}"#,
+        ),
+        (&dead, "/api/bootstrap", 200, r#"{"msg":"Error","code":1,"data":"not ready","count":0}"#),
+    ] {
+        *running.fake.health.lock().unwrap() = health.clone();
+        // Without a login.
+        client.head(&format!("GET {path}"), &[]).await;
+        let answer = client.answer().await;
+        assert_eq!((answer.status, answer.body.as_str()), (status, body), "{path}");
+    }
 }

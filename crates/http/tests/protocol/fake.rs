@@ -33,6 +33,7 @@ pub struct Fake {
     pub gate: Semaphore,
     /// Error logs by the `file` of their address.
     pub logs: Mutex<BTreeMap<String, String>>,
+    pub health: Mutex<Health>,
 }
 
 impl Fake {
@@ -177,7 +178,7 @@ impl InspectService for Fake {
     }
 
     fn health(&self) -> Health {
-        Health { nodes: 2, alive: 1 }
+        self.health.lock().unwrap().clone()
     }
 
     fn wal_counts(&self, _: &Principal) -> Result<Vec<WalCount>, SqlError> {
@@ -220,6 +221,7 @@ pub async fn start_with(options: HttpOptions) -> Running {
         seen: sender,
         gate: Semaphore::new(0),
         logs: Mutex::default(),
+        health: Mutex::new(Health { nodes: 2, alive: 1, ..Health::default() }),
     });
     let first = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let second = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -205,6 +205,7 @@ impl Ingest {
         };
         match table.flush_with(Arc::new(progress)).await {
             Ok(Some(report)) => {
+                self.flush_failures.flushed();
                 let metrics = &self.core.metrics;
                 metrics.flushes.inc();
                 metrics.flushed_rows.inc_by(report.rows);
@@ -222,6 +223,9 @@ impl Ingest {
             Ok(None) => true,
             Err(error) => {
                 self.core.metrics.flushes_failed.inc();
+                if error.is_of_the_store() {
+                    self.flush_failures.failed(table.id());
+                }
                 tracing::error!(table = %table.def().table_ref(), %error, "flush failed; the rows stay in memory and in the log");
                 false
             }

@@ -7,6 +7,7 @@
 //! simulation treats every panic as a violation, so there all panics pass.
 
 use futures::FutureExt;
+use parking_lot::Mutex;
 use prometheus::{IntCounterVec, Opts, Registry};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -36,6 +37,8 @@ pub struct Watcher {
     panics: IntCounterVec,
     pause: Duration,
     give_up: Arc<GiveUp>,
+    /// Watched work that has returned.
+    ended: Arc<Mutex<Vec<&'static str>>>,
 }
 
 impl fmt::Debug for Watcher {
@@ -56,7 +59,20 @@ pub(crate) fn panic_counter(registry: &Registry) -> Result<IntCounterVec, promet
 impl Watcher {
     /// Creates a watcher of work on the current runtime.
     pub(crate) fn new(panics: IntCounterVec) -> Self {
-        Self { runtime: Handle::current(), panics, pause: RESTART_PAUSE, give_up: Arc::new(end_process) }
+        let ended = Arc::default();
+        Self {
+            runtime: Handle::current(),
+            panics,
+            pause: RESTART_PAUSE,
+            give_up: Arc::new(end_process),
+            ended,
+        }
+    }
+
+    /// Watched work that has returned although the server still needs it.
+    #[must_use]
+    pub fn ended(&self) -> Vec<&'static str> {
+        self.ended.lock().clone()
     }
 
     /// Panics of that task caught since the start.
@@ -88,10 +104,11 @@ impl Watcher {
                 panics.retain(|at| now - *at < PANICS_WINDOW);
                 if panics.len() >= PANICS_MAX {
                     (watcher.give_up)(name, &text);
-                    return;
+                    break;
                 }
                 tokio::time::sleep(watcher.pause).await;
             }
+            watcher.ended.lock().push(name);
         }))
     }
 
@@ -151,7 +168,6 @@ fn end_process(name: &str, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parking_lot::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn watcher() -> (Watcher, Arc<Mutex<Vec<String>>>) {
@@ -175,6 +191,7 @@ mod tests {
         assert_eq!(begun.load(Ordering::SeqCst), 4);
         assert_eq!(watcher.panics("work"), 3);
         assert!(given_up.lock().is_empty());
+        assert_eq!(watcher.ended(), ["work"]);
     }
 
     #[tokio::test]

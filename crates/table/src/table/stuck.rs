@@ -37,6 +37,17 @@ impl Table {
         of(&self.failures.settling).or_else(|| of(&self.failures.flushing))
     }
 
+    /// Whether [`Table::trouble`] describes anything.
+    #[must_use]
+    pub fn is_troubled(&self) -> bool {
+        let is_stuck = |failure: &Mutex<Option<Stuck>>| {
+            failure.lock().as_ref().is_some_and(|stuck| stuck.times >= TIMES_MIN)
+        };
+        self.keeps_all_files.load(Ordering::Relaxed)
+            || is_stuck(&self.failures.settling)
+            || is_stuck(&self.failures.flushing)
+    }
+
     /// Describes what operators should know about the table: work that fails repeatedly, or files that can't be deleted.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {

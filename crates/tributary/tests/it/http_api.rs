@@ -17,6 +17,8 @@ fn health_reports_one_living_back_end() {
         "msg": "success", "code": 0, "data": {"total_backend_num": 1, "online_backend_num": 1}, "count": 0,
     });
     assert_eq!(get(&server, "/api/health"), expected);
+    let ready = &get(&server, "/api/ready")["data"];
+    assert_eq!(*ready, json!({"ready": true, "reasons": [], "warnings": []}));
 }
 
 #[test]

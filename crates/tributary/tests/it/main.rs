@@ -30,6 +30,7 @@ mod export;
 mod fallback;
 mod generated_columns;
 mod go;
+mod health;
 mod heavy_change;
 mod hidden_tables;
 mod http_api;

@@ -173,8 +173,13 @@ fn a_full_disk_refuses_entries_by_saying_what_is_needed_and_takes_them_when_ther
     let WalError::NoSpace { needed, available, .. } = &error else { panic!("{error}") };
     assert_eq!((*needed, *available), (SEGMENT_BYTES, 1000));
     assert!(error.to_string().contains("/wal") && error.to_string().contains("free disk space"), "{error}");
+    let missing = log.missing_space().expect("it has just refused a frame");
+    assert_eq!((missing.needed, missing.available), (SEGMENT_BYTES, 1000));
     disk.set_capacity(None);
+    assert_eq!(log.missing_space(), None, "there is space again, whether or not somebody loads");
     write(&mut log, 6, 3000);
+    disk.set_capacity(Some(SEGMENT_BYTES + 1000));
+    assert_eq!(log.missing_space(), None, "the last frame was written");
     drop(log);
     assert_eq!(numbers(&disk), [1, 2, 3, 4, 6]);
 }

@@ -3,16 +3,23 @@
 //! The HTTP library removes the length from such a head before anyone sees it, so the bytes are watched on
 //! their way in. Only heads are looked at, a line at a time, and of a line only the name.
 //!
+//! As heads are seen here, their times and their bytes are limited here, too ([`Deadline`], [`HeadCharge`]).
+//!
 //! Invariant: [`HeadWatch::take`] is true only for a request whose own head has both headers. The head of a request
 //! that was sent before the answer to the one in front of it may go unseen: then the chunks decide.
 
 use crate::transport::Transport;
+use crate::deadline::Deadline;
+use crate::head_bytes::HeadCharge;
 use memchr::memchr;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
+use tributary_admission::Refusal;
 
 const CONTENT_LENGTH: &[u8] = b"content-length:";
 const TRANSFER_ENCODING: &[u8] = b"transfer-encoding:";
@@ -25,21 +32,24 @@ pub(crate) struct HeadWatch {
     /// The next bytes are a head, not a body.
     is_head: AtomicBool,
     has_both: AtomicBool,
+    pub(crate) deadline: Deadline,
 }
 
 impl HeadWatch {
-    pub(crate) fn new() -> Self {
-        Self { is_head: AtomicBool::new(true), has_both: AtomicBool::new(false) }
+    pub(crate) fn new(deadline: Deadline) -> Self {
+        Self { is_head: AtomicBool::new(true), has_both: AtomicBool::new(false), deadline }
     }
 
     /// Returns whether the head of the request that starts now has both headers.
     pub(crate) fn take(&self) -> bool {
+        self.deadline.end_head();
         self.is_head.store(false, Ordering::Relaxed);
         self.has_both.swap(false, Ordering::Relaxed)
     }
 
-    /// Says that a request is over.
+    /// Says that a request is answered.
     pub(crate) fn expect_head(&self) {
+        self.deadline.answered(Instant::now());
         self.is_head.store(true, Ordering::Relaxed);
     }
 }
@@ -49,6 +59,7 @@ pub(crate) struct Watched {
     pub(crate) stream: Transport,
     watch: Arc<HeadWatch>,
     head: Head,
+    charge: HeadCharge,
 }
 
 /// The head that is read.
@@ -62,8 +73,32 @@ struct Head {
 }
 
 impl Watched {
-    pub(crate) fn new(stream: Transport, watch: Arc<HeadWatch>) -> Self {
-        Self { stream, watch, head: Head::default() }
+    pub(crate) fn new(stream: Transport, watch: Arc<HeadWatch>, charge: HeadCharge) -> Self {
+        Self { stream, watch, head: Head::default(), charge }
+    }
+
+    /// Takes bytes of a head.
+    fn read_head(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.charge.is_empty() && !bytes.is_empty() {
+            self.watch.deadline.begin_head(Instant::now());
+        }
+        if self.head.read(bytes) {
+            let head = std::mem::take(&mut self.head);
+            self.charge.clear();
+            self.watch.has_both.store(head.has_length && head.has_encoding, Ordering::Relaxed);
+            self.watch.is_head.store(false, Ordering::Relaxed);
+        } else if !self.charge.add(bytes.len()) {
+            Refusal::HttpHeadBytes.log(|left_out| {
+                let peer = self.stream.peer_addr().ok();
+                tracing::warn!(
+                    ?peer,
+                    left_out,
+                    "request heads take all the memory for them: a connection is closed"
+                );
+            });
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        Ok(())
     }
 }
 
@@ -100,18 +135,14 @@ impl AsyncRead for Watched {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
+    ) -> Poll<io::Result<()>> {
         let known = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         if self.watch.is_head.load(Ordering::Relaxed) {
-            if self.head.read(&buffer.filled()[known..]) {
-                let head = std::mem::take(&mut self.head);
-                self.watch.has_both.store(head.has_length && head.has_encoding, Ordering::Relaxed);
-                self.watch.is_head.store(false, Ordering::Relaxed);
-            }
-        } else {
-            self.head = Head::default();
+            return Poll::Ready(self.read_head(&buffer.filled()[known..]));
         }
+        self.head = Head::default();
+        self.charge.clear();
         Poll::Ready(Ok(()))
     }
 }
@@ -121,24 +152,28 @@ impl AsyncWrite for Watched {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write(context, bytes));
+        self.watch.deadline.taken(Instant::now());
+        Poll::Ready(written)
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        slices: &[std::io::IoSlice<'_>],
-    ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(context, slices));
+        self.watch.deadline.taken(Instant::now());
+        Poll::Ready(written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -14,12 +14,14 @@ use crate::body::Wire;
 use crate::code::LoadCode;
 use crate::options::HttpOptions;
 use crate::origin;
+use crate::peer::Peer;
 use crate::reply::{self, EnvelopeCode, ReplyBody};
 use crate::route::{NoRoute, Route};
-use crate::service::{Peer, Services};
+use crate::service::Services;
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use std::sync::Arc;
+use tributary_admission::Refusal;
 use tributary_types::Principal;
 
 /// State that every handler needs.
@@ -60,8 +62,9 @@ impl Handler {
         route: Result<Route, NoRoute>,
         head: Parts,
         wire: Wire,
-        peer: &Peer,
+        peer: Arc<Peer>,
     ) -> Handled {
+        let peer = &*peer;
         let at = peer.local.map(|local| local.ip());
         if let Some(reason) = origin::refusal(&head, at, &self.options.host_names) {
             let response =
@@ -74,9 +77,8 @@ impl Handler {
                 reply::envelope_with_status(StatusCode::FORBIDDEN, EnvelopeCode::Forbidden, reason);
             return Handled::new(response, wire);
         }
-        let port = peer.local.map(|local| local.port());
         if let Ok(route) = &route
-            && let Some(response) = self.redirected(route, &head, peer, port).await
+            && let Some(response) = self.redirected(route, &head, peer).await
         {
             return Handled::new(response, wire);
         }
@@ -97,11 +99,19 @@ impl Handler {
         let Some(credentials) = auth::credentials(&head.headers) else {
             return Err("no valid Basic authorization".to_owned());
         };
-        self.services
-            .authenticator
-            .authenticate(&credentials.user, &credentials.password, peer)
-            .await
-            .map_err(|error| error.message)
+        let authenticator = &self.services.authenticator;
+        match authenticator.authenticate(&credentials.user, &credentials.password, peer).await {
+            Ok(principal) => {
+                peer.logged_in();
+                Ok(principal)
+            }
+            Err(error) => {
+                Refusal::HttpLogin.log(|left_out| {
+                    tracing::info!(peer = %peer.ip, %error, left_out, "an HTTP client was refused");
+                });
+                Err(error.message)
+            }
+        }
     }
 }
 

@@ -20,13 +20,17 @@ mod answer;
 mod auth;
 mod body;
 mod code;
+mod deadline;
 mod framing;
 #[doc(hidden)]
 pub mod fuzzing;
 mod handler;
+mod head_bytes;
 mod headers;
 mod options;
 mod origin;
+mod peer;
+mod places;
 mod reply;
 mod request;
 mod route;
@@ -45,8 +49,9 @@ pub use request::{
 };
 pub use route::{error_url, file_of_error_url};
 pub use server::serve;
+pub use peer::Peer;
 pub use service::{
     AnsweredLoad, Authenticator, Backend, ErrorLogReader, Health, InspectService, LabelInfo, LoadService,
-    Peer, Services, WalCount,
+    Services, WalCount,
 };
 pub use tributary_decode::Compression;

@@ -11,9 +11,11 @@ pub struct HttpOptions {
     pub tls: Option<Arc<Tls>>,
     /// Requests without TLS are refused with 403, except for what needs no login.
     pub requires_tls: bool,
-    /// A connection that has not sent a complete request head within this time is closed. It bounds idle keep-alive connections,
-    /// too.
-    pub header_timeout: Duration,
+    /// A connection that has not sent its first request head within this time, or a later one within this time from its first
+    /// byte, is closed.
+    pub head_timeout: Duration,
+    /// A connection that neither begins another request nor takes a byte of its answer for this long is closed.
+    pub idle_timeout: Duration,
     /// A body without a new byte for this long fails its load.
     pub body_idle_timeout: Duration,
     /// The longest request head in bytes; longer ones are answered 431.
@@ -22,8 +24,16 @@ pub struct HttpOptions {
     pub streaming_load_max_mb: u64,
     /// Timeout of a load whose request has none.
     pub load_timeout: Duration,
-    /// Connections served at once, on all ports together; more of them wait.
+    /// Connections served at once, on all ports together.
     pub max_connections: usize,
+    /// Connections of one address, or of one network of IPv6, that are served at once.
+    pub max_connections_of_address: usize,
+    /// Connections beyond these limits, on which health and metrics are served while other requests wait for a place.
+    pub max_connections_beyond: usize,
+    /// How long a request waits for a place before it is refused.
+    pub place_timeout: Duration,
+    /// Bytes of the long request heads that are being read, of all connections together.
+    pub max_heads_bytes: u64,
     /// Bytes of a refused body that are read so that its connection can be reused.
     pub drain_max_bytes: u64,
     /// Time for which a refused body is read so that its connection can be reused.
@@ -46,12 +56,17 @@ impl Default for HttpOptions {
         Self {
             tls: None,
             requires_tls: false,
-            header_timeout: Duration::from_secs(60),
+            head_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(60),
             body_idle_timeout: Duration::from_secs(60),
             max_header_bytes: 256 * 1024,
             streaming_load_max_mb: 10_240,
             load_timeout: crate::request::TIMEOUT_DEFAULT,
             max_connections: 4_096,
+            max_connections_of_address: 3_072,
+            max_connections_beyond: 256,
+            place_timeout: Duration::from_secs(30),
+            max_heads_bytes: 32 * 1024 * 1024,
             drain_max_bytes: 16 * 1024 * 1024,
             drain_timeout: Duration::from_secs(5),
             linger_timeout: Duration::from_secs(60),

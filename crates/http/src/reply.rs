@@ -1,10 +1,13 @@
 //! Responses: their bodies, the shapes of JSON that Doris's clients know, and text.
 
 use crate::answer::{LoadAnswer, pretty};
+use crate::code::LoadCode;
 use crate::service::ErrorLogReader;
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame, SizeHint};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, LOCATION, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
+use hyper::header::{
+    ALLOW, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 use std::io;
@@ -173,6 +176,18 @@ pub(crate) fn envelope_with_status(
 ) -> Response<ReplyBody> {
     let mut response = envelope(code, data);
     *response.status_mut() = status;
+    response
+}
+
+/// HTTP 503 with the time after which the request may succeed, in the form that the answer to a load has.
+pub(crate) fn busy(is_load: bool, text: impl Into<String>) -> Response<ReplyBody> {
+    let text = text.into();
+    let mut response = match is_load {
+        true => load(&LoadAnswer::fail(LoadCode::ServiceUnavailable, text)),
+        false => envelope(EnvelopeCode::Unavailable, text),
+    };
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
 

@@ -84,7 +84,12 @@ impl Route {
 
     /// Whether it needs no login.
     pub(crate) const fn is_public(&self) -> bool {
-        matches!(self, Self::Health | Self::Bootstrap | Self::Metrics | Self::Root)
+        matches!(self, Self::Health | Self::Ready | Self::Bootstrap | Self::Metrics | Self::Root)
+    }
+
+    /// Whether an orchestrator or a monitoring system asks, which must be answered even if nothing else is.
+    pub(crate) const fn is_probe(&self) -> bool {
+        matches!(self, Self::Health | Self::Ready | Self::Metrics)
     }
 
     /// Whether the answer is a load's JSON document.

@@ -4,34 +4,38 @@
 //! other request.
 
 use crate::body::Wire;
+use crate::deadline::{Deadline, Seen};
 use crate::framing::{HeadWatch, Watched};
 use crate::handler::{Handled, Handler};
+use crate::head_bytes::{HeadBytes, HeadCharge};
 use crate::headers::Headers;
 use crate::options::HttpOptions;
-use crate::reply::ReplyBody;
+use crate::peer::Peer;
+use crate::places::{Limits, Place, Places};
+use crate::reply::{self, ReplyBody};
 use crate::route::Route;
-use crate::service::{Peer, Services};
+use crate::service::Services;
 use crate::transport::Transport;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tributary_admission::Refusal;
 
 /// The read buffer of a connection, in bytes; also the largest chunk of a body.
 const CONNECTION_BUFFER_BYTES: usize = 256 * 1024;
@@ -80,7 +84,8 @@ struct Server {
     /// Listeners and connections.
     connections: TaskTracker,
     requests: TaskTracker,
-    permits: Arc<Semaphore>,
+    places: Arc<Places>,
+    head_bytes: Arc<HeadBytes>,
     shutdown: CancellationToken,
     /// Ends connections at once, after shutdown's grace.
     abort: CancellationToken,
@@ -88,8 +93,14 @@ struct Server {
 
 impl Server {
     fn new(services: Services, options: HttpOptions, shutdown: CancellationToken) -> Self {
+        let limits = Limits {
+            all: options.max_connections,
+            of_address: options.max_connections_of_address,
+            beyond: options.max_connections_beyond,
+        };
         Self {
-            permits: Arc::new(Semaphore::new(options.max_connections.clamp(1, Semaphore::MAX_PERMITS))),
+            places: Places::new(limits),
+            head_bytes: HeadBytes::new(options.max_heads_bytes),
             handler: Handler { services, options: Arc::new(options) },
             connections: TaskTracker::new(),
             requests: TaskTracker::new(),
@@ -102,11 +113,12 @@ impl Server {
         loop {
             let accepted = tokio::select! {
                 () = self.shutdown.cancelled() => return,
-                accepted = self.accept_one(&listener) => accepted,
+                accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, peer, permit)) => {
-                    self.connections.spawn(self.clone().connection(stream, peer, permit));
+                Ok((stream, peer)) => {
+                    let place = self.places.enter(peer.ip());
+                    self.connections.spawn(self.clone().connection(stream, peer, place));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept an HTTP connection");
@@ -116,22 +128,18 @@ impl Server {
         }
     }
 
-    async fn accept_one(
-        &self,
-        listener: &TcpListener,
-    ) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-        let (stream, peer) = listener.accept().await?;
-        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(io::Error::other)?;
-        Ok((stream, peer, permit))
-    }
-
-    async fn connection(self, stream: TcpStream, peer: SocketAddr, _permit: OwnedSemaphorePermit) {
+    async fn connection(self, stream: TcpStream, peer: SocketAddr, place: Place) {
         // Only latency is lost without it.
         let _ = stream.set_nodelay(true);
         let abort = self.abort.child_token();
         tokio::select! {
             () = abort.cancelled() => {}
-            result = self.serve_connection(stream, peer) => {
+            () = place.taken_away() => {
+                Refusal::HttpMadeRoom.log(|left_out| {
+                    tracing::info!(%peer, left_out, "a connection without a request made room for another");
+                });
+            }
+            result = self.serve_connection(stream, peer, &place) => {
                 if let Err(error) = result {
                     tracing::debug!(%peer, %error, "HTTP connection ended");
                 }
@@ -143,23 +151,25 @@ impl Server {
         &self,
         stream: TcpStream,
         peer: SocketAddr,
+        place: &Place,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        let unread = AtomicBool::new(false);
-        let watch = Arc::new(HeadWatch::new());
-        let local = stream.local_addr().ok();
         let options = &self.handler.options;
-        let accepted = timeout(options.header_timeout, Transport::accept(stream, options.tls.as_deref()));
+        let unread = AtomicBool::new(false);
+        let watch = Arc::new(HeadWatch::new(Deadline::new(options.head_timeout, options.idle_timeout)));
+        let mut peer = Peer::of(&stream, peer);
+        let accepted = timeout(options.head_timeout, Transport::accept(stream, options.tls.as_deref()));
         let (stream, tls) = tokio::select! {
             accepted = accepted => accepted??,
             () = self.shutdown.cancelled() => return Ok(()),
         };
-        let peer = Arc::new(Peer { address: peer.ip().to_canonical(), local, tls });
+        peer.tls = tls;
+        let peer = Arc::new(peer);
         let service = service_fn(|mut request: Request<Incoming>| {
             if watch.take() {
                 // The library removed the header: restores it for the check that words the error.
                 request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
             }
-            let answer = self.answer(request, Arc::clone(&peer), &unread);
+            let answer = self.answer_in(place, request, &peer, &unread);
             let watch = &watch;
             Box::pin(async move {
                 let answer = answer.await;
@@ -167,11 +177,12 @@ impl Server {
                 Ok::<_, Infallible>(answer)
             })
         });
-        let stream = Watched::new(stream, Arc::clone(&watch));
+        let stream = Watched::new(stream, Arc::clone(&watch), HeadCharge::new(&self.head_bytes));
         let mut connection = self.builder().serve_connection(TokioIo::new(stream), service);
         // A token of its own: connections do not meet at the lock of the server's token.
         let shutdown = self.shutdown.child_token();
         let mut stopping = false;
+        let mut look = pin!(sleep(options.head_timeout));
         loop {
             tokio::select! {
                 done = poll_fn(|context| connection.poll_without_shutdown(context)) => {
@@ -179,10 +190,24 @@ impl Server {
                     break;
                 }
                 () = shutdown.cancelled(), if !stopping => stopping = true,
+                () = &mut look => match watch.deadline.look(Instant::now()) {
+                    (Seen::Late, _) => {
+                        late(&peer);
+                        return Ok(());
+                    }
+                    (seen, next) => {
+                        if seen == Seen::Waiting {
+                            place.waits();
+                        }
+                        look.as_mut().reset(next);
+                        continue;
+                    }
+                },
             }
             Pin::new(&mut connection).graceful_shutdown();
         }
         let mut stream = connection.into_parts().io.into_inner().stream;
+        place.waits();
         stream.shutdown().await?;
         if unread.load(Ordering::Relaxed) {
             self.linger(stream).await;
@@ -194,19 +219,82 @@ impl Server {
         let options = &self.handler.options;
         let mut builder = http1::Builder::new();
         builder
-            .timer(TokioTimer::new())
-            .header_read_timeout(options.header_timeout)
+            // Heads have a deadline of their own.
+            .header_read_timeout(None)
             .max_buf_size(CONNECTION_BUFFER_BYTES.max(options.max_header_bytes))
             .max_header_size(options.max_header_bytes)
             .half_close(true);
         builder
     }
 
+    /// Answers one request once its connection has a place.
+    async fn answer_in(
+        &self,
+        place: &Place,
+        request: Request<Incoming>,
+        peer: &Arc<Peer>,
+        unread: &AtomicBool,
+    ) -> Response<ReplyBody> {
+        if !place.begin() {
+            return Box::pin(self.answer_beyond(place, request, peer, unread)).await;
+        }
+        self.answer_at(place, request, peer, unread).await
+    }
+
+    /// Answers a request that has a place.
+    async fn answer_at(
+        &self,
+        place: &Place,
+        request: Request<Incoming>,
+        peer: &Arc<Peer>,
+        unread: &AtomicBool,
+    ) -> Response<ReplyBody> {
+        let response = self.answer(request, peer, unread).await;
+        // One that has logged in may be idle for a while.
+        if !peer.has_logged_in() {
+            place.waits();
+        }
+        response
+    }
+
+    /// Answers a request for which there is no place: at once if it is a probe's, otherwise when there is a place.
+    async fn answer_beyond(
+        &self,
+        place: &Place,
+        request: Request<Incoming>,
+        peer: &Arc<Peer>,
+        unread: &AtomicBool,
+    ) -> Response<ReplyBody> {
+        let options = &self.handler.options;
+        let route = Route::of(request.method(), request.uri().path());
+        let mut response = if route.as_ref().is_ok_and(Route::is_probe) {
+            self.answer(request, peer, unread).await
+        } else if timeout(options.place_timeout, place.get()).await.is_ok() {
+            return self.answer_at(place, request, peer, unread).await;
+        } else {
+            Refusal::HttpConnections.log(|left_out| {
+                let max_connections = options.max_connections;
+                tracing::warn!(peer = %peer.ip, max_connections, left_out, "too many HTTP connections: a request is refused");
+            });
+            unread.store(true, Ordering::Relaxed);
+            reply::busy(
+                route.is_ok_and(|route| route.is_load()),
+                format!(
+                    "too many connections: requests are being served on all {} (http_max_connections), or on all {} of this \
+                     address (http_max_connections_per_address); try it again later",
+                    options.max_connections, options.max_connections_of_address
+                ),
+            )
+        };
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        response
+    }
+
     /// Answers one request and leaves the connection ready for the next, or marks it unread.
     async fn answer(
         &self,
         request: Request<Incoming>,
-        peer: Arc<Peer>,
+        peer: &Arc<Peer>,
         unread: &AtomicBool,
     ) -> Response<ReplyBody> {
         let (head, body) = request.into_parts();
@@ -220,8 +308,7 @@ impl Server {
             options.streaming_load_max_bytes(),
             options.body_idle_timeout,
         );
-        let handler = self.handler.clone();
-        let task = self.requests.spawn(async move { handler.handle(route, head, wire, &peer).await });
+        let task = self.requests.spawn(self.handler.clone().handle(route, head, wire, Arc::clone(peer)));
         let Handled { mut response, rest } = task.await.unwrap_or_else(|error| {
             tracing::error!(%error, "an HTTP handler panicked");
             Handled::panicked(is_load)
@@ -247,4 +334,15 @@ impl Server {
             () = self.shutdown.cancelled() => {}
         }
     }
+}
+
+/// Notes a connection that sent no request in time.
+fn late(peer: &Peer) {
+    if peer.has_logged_in() {
+        // It was kept for a request that did not come.
+        return;
+    }
+    Refusal::HttpHeadTime.log(|left_out| {
+        tracing::debug!(peer = %peer.ip, left_out, "a connection sent no request in time");
+    });
 }

@@ -2,14 +2,15 @@
 
 use crate::answer::LoadAnswer;
 use crate::body::LoadBody;
+use crate::peer::Peer;
 use crate::request::{HttpStreamRequest, StreamLoadRequest, TwoPhaseOp, TwoPhaseTarget};
 use async_trait::async_trait;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use tokio::io::AsyncRead;
-use tributary_types::{Label, Principal, SqlError, TableDef, TlsSession, TxnId};
+use tributary_types::{Label, Principal, SqlError, TableDef, TxnId};
 
 /// The text of an error log, streamed.
 pub type ErrorLogReader = Pin<Box<dyn AsyncRead + Send>>;
@@ -87,17 +88,6 @@ impl Services {
             inspect: Arc::clone(server) as _,
         }
     }
-}
-
-/// The other end of a connection.
-#[derive(Clone, Debug)]
-pub struct Peer {
-    /// Its address; one of IPv4 also where the port listens on IPv6.
-    pub address: IpAddr,
-    /// The address that it connected to.
-    pub local: Option<SocketAddr>,
-    /// The encryption; `None`: in clear text.
-    pub tls: Option<TlsSession>,
 }
 
 /// Identifies clients.

@@ -3,6 +3,7 @@
 //! Not here: HTTP.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -34,6 +35,19 @@ impl Transport {
         let stream = tls.accept(Prefixed::new(Vec::new(), stream)).await?;
         let session = tributary_tls::session(&stream);
         Ok((Self::Tls(Box::new(stream)), Some(session)))
+    }
+}
+
+impl Transport {
+    /// The client's address.
+    ///
+    /// # Errors
+    /// The system does not know it any more.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        match self {
+            Self::Plain(stream) => stream.peer_addr(),
+            Self::Tls(stream) => stream.get_ref().0.get_ref().peer_addr(),
+        }
     }
 }
 

@@ -1,17 +1,16 @@
 //! Places of connections: clients that are logging in, and sessions.
 //!
 //! Who has not logged in must not shut out who wants to. So clients that are logging in take no place of a session, and there is
-//! always a place to log in: when all are taken, the client that has been logging in for longest makes room, of the address from
-//! which most do. One more session than the limit is for an operator, who may have to end others.
+//! always a place to log in: when all are taken, one of those clients makes room ([`Waiting`]). One more session than the limit is for an operator, who may have to end others.
 //!
 //! Not here: passwords.
 
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio_util::sync::CancellationToken;
+use tributary_admission::{Address, Number, Waiting};
 
 /// The places of one server.
 #[derive(Debug)]
@@ -22,23 +21,11 @@ pub(crate) struct Places {
     logins: Mutex<Logins>,
 }
 
-/// Clients that are logging in, by their order of arrival.
+/// Clients that are logging in.
 #[derive(Debug, Default)]
 struct Logins {
-    next: u64,
-    all: BTreeMap<u64, (IpAddr, CancellationToken)>,
-}
-
-impl Logins {
-    /// The oldest client of the address that has most of them.
-    fn in_the_way(&self) -> Option<u64> {
-        let mut of_address: HashMap<IpAddr, (usize, u64)> = HashMap::new();
-        for (number, (address, _)) in &self.all {
-            of_address.entry(*address).or_insert((0, *number)).0 += 1;
-        }
-        let most = of_address.values().max_by_key(|(clients, oldest)| (*clients, std::cmp::Reverse(*oldest)));
-        most.map(|(_, oldest)| *oldest)
-    }
+    next: Number,
+    waiting: Waiting,
 }
 
 impl Places {
@@ -54,17 +41,17 @@ impl Places {
 
     /// Takes a place to log in.
     pub fn log_in(self: &Arc<Self>, peer: IpAddr) -> LoginPlace {
+        let (address, ended) = (Address::from(peer), CancellationToken::new());
         let mut logins = self.logins.lock();
-        if logins.all.len() >= self.logins_max
-            && let Some((_, ended)) = logins.in_the_way().and_then(|number| logins.all.remove(&number))
+        if logins.waiting.len() >= self.logins_max
+            && let Some((_, _, another)) = logins.waiting.remove_one()
         {
-            ended.cancel();
+            another.cancel();
         }
         let number = logins.next;
         logins.next += 1;
-        let ended = CancellationToken::new();
-        logins.all.insert(number, (peer.to_canonical(), ended.clone()));
-        LoginPlace { places: Arc::clone(self), number, ended }
+        logins.waiting.add(address, number, ended.clone());
+        LoginPlace { places: Arc::clone(self), address, number, ended }
     }
 
     /// Takes the place of a session; `None` if there is none.
@@ -81,7 +68,8 @@ impl Places {
 #[must_use]
 pub(crate) struct LoginPlace {
     places: Arc<Places>,
-    number: u64,
+    address: Address,
+    number: Number,
     ended: CancellationToken,
 }
 
@@ -94,7 +82,7 @@ impl LoginPlace {
 
 impl Drop for LoginPlace {
     fn drop(&mut self) {
-        self.places.logins.lock().all.remove(&self.number);
+        self.places.logins.lock().waiting.remove(self.address, self.number);
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
+use tributary_admission::Refusal;
 
 /// The largest `max_allowed_packet`, in bytes.
 const MAX_ALLOWED_PACKET_MAX: usize = 1 << 30;
@@ -71,7 +72,9 @@ fn admit(connections: &mut JoinSet<()>, shared: &Arc<Shared>, stream: TcpStream,
     }
     if shared.places.are_all_taken() {
         let max_connections = shared.options.max_connections;
-        warn!(%peer, max_connections, "too many MySQL connections: one is refused");
+        Refusal::MysqlSessions.log(|left_out| {
+            warn!(%peer, max_connections, left_out, "too many MySQL connections: one is refused");
+        });
         connection::refuse(stream);
         return;
     }

@@ -218,6 +218,9 @@ impl Listeners {
                 streaming_load_max_mb: settings.streaming_load_max_mb,
                 load_timeout: settings.stream_load_default_timeout_second,
                 redirect: settings.redirect_loads.then_some(redirect),
+                max_connections: settings.http_max_connections as usize,
+                max_connections_of_address: settings.http_max_connections_per_address as usize,
+                head_timeout: settings.http_head_timeout_second,
                 host_names: settings.http_host_names.clone(),
                 error_log_needs_login: settings.load_error_log_needs_login,
                 ..tributary_http::HttpOptions::default()

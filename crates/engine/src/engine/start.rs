@@ -243,6 +243,7 @@ impl Engine {
             self.catalog.try_writing().await;
         }
         self.last_readiness.look(&self.health());
+        tributary_admission::report_left_out();
         HEALTH_INTERVAL
     }
 

@@ -349,8 +349,8 @@ impl Authenticator for HttpLoads {
         // `user@cluster` is an older way to name a user.
         let user = user.split('@').next().unwrap_or(user);
         let password = Secret::new(password);
-        self.0.logins.check(user, peer.address, &password, peer.tls.as_ref()).await?;
-        let principal = self.0.gate.principal(user, &peer.address.to_string());
+        self.0.logins.check(user, peer.ip, &password, peer.tls.as_ref()).await?;
+        let principal = self.0.gate.principal(user, &peer.ip.to_string());
         self.0.gate.check(&principal, Privilege::Connect, Object::Server)?;
         Ok(principal)
     }

@@ -1,7 +1,8 @@
 //! The contents of `/metrics`: the counters of all crates, and gauges that are read on request.
 
-use prometheus::{Encoder, IntCounter, IntGauge, Registry, TextEncoder};
+use prometheus::{Encoder, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
 use std::sync::Arc;
+use tributary_admission::Refusal;
 use tributary_ingest::Ingest;
 use tributary_table::Table;
 
@@ -56,6 +57,8 @@ struct Gauges {
     connections: IntGauge,
     ready: IntGauge,
     log_lines_dropped: IntCounter,
+    /// By kind, in the order of [`Refusal::ALL`].
+    refused: Vec<IntCounter>,
 }
 
 impl Gauges {
@@ -70,7 +73,11 @@ impl Gauges {
             "Lines of the log that standard error did not take",
         )?;
         registry.register(Box::new(log_lines_dropped.clone()))?;
+        let help = "Clients that were refused, or closed before they said who they are, by kind";
+        let refused = IntCounterVec::new(Opts::new("tributary_clients_refused_total", help), &["kind"])?;
+        registry.register(Box::new(refused.clone()))?;
         Ok(Self {
+            refused: Refusal::ALL.iter().map(|kind| refused.with_label_values(&[kind.name()])).collect(),
             wal_segments: gauge("tributary_wal_files", "Segment files of the write-ahead logs")?,
             wal_bytes: gauge("tributary_wal_bytes", "Bytes of the write-ahead logs' files")?,
             wal_live_bytes: gauge(
@@ -129,6 +136,12 @@ impl Gauges {
         gauges.tables.set(tables.len() as i64);
         gauges.connections.set(connections as i64);
         let dropped = tributary_types::process::log_lines_dropped();
-        gauges.log_lines_dropped.inc_by(dropped.saturating_sub(gauges.log_lines_dropped.get()));
+        raise(&gauges.log_lines_dropped, dropped);
+        gauges.refused.iter().zip(Refusal::ALL).for_each(|(counter, kind)| raise(counter, kind.count()));
     }
+}
+
+/// Raises a counter to a count that is kept elsewhere.
+fn raise(counter: &IntCounter, count: u64) {
+    counter.inc_by(count.saturating_sub(counter.get()));
 }

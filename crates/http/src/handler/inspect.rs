@@ -1,9 +1,10 @@
 //! The small endpoints: the read-only ones, and cancelling.
 
 use super::Handler;
+use crate::peer::Peer;
 use crate::reply::{self, EnvelopeCode, ReplyBody};
 use crate::route::{Route, parameter};
-use crate::service::{Health, Peer, WalCount};
+use crate::service::{Health, WalCount};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};

@@ -8,9 +8,10 @@ use crate::answer::LoadAnswer;
 use crate::body::{LoadBody, Wire};
 use crate::code::LoadCode;
 use crate::headers::{self, Early, HeaderError, Headers};
+use crate::peer::Peer;
 use crate::reply;
 use crate::request::{HttpStreamRequest, StreamLoadRequest};
-use crate::service::{AnsweredLoad, Peer};
+use crate::service::AnsweredLoad;
 use hyper::http::request::Parts;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -76,7 +77,7 @@ impl Handler {
                 }
             };
         answer.table.get_or_insert(TableRef { db, table });
-        self.services.loads.answered(AnsweredLoad { principal: user, peer: peer.address, answer });
+        self.services.loads.answered(AnsweredLoad { principal: user, peer: peer.ip, answer });
         handled
     }
 
@@ -94,7 +95,7 @@ impl Handler {
                 run(echo, wire, compression, |body| loads.http_stream(&user, request, body)).await
             }
         };
-        self.services.loads.answered(AnsweredLoad { principal: user, peer: peer.address, answer });
+        self.services.loads.answered(AnsweredLoad { principal: user, peer: peer.ip, answer });
         handled
     }
 

@@ -4,9 +4,9 @@
 
 use super::Handler;
 use crate::auth::{self, Credentials};
+use crate::peer::Peer;
 use crate::reply::{self, ReplyBody};
 use crate::route::Route;
-use crate::service::Peer;
 use hyper::Response;
 use hyper::header::{HOST, HeaderValue};
 use hyper::http::request::Parts;
@@ -19,10 +19,10 @@ impl Handler {
         route: &Route,
         head: &Parts,
         peer: &Peer,
-        port: Option<u16>,
     ) -> Option<Response<ReplyBody>> {
         let redirect = self.options.redirect?;
         let is_of_load = route.is_load() || matches!(route, Route::TwoPhase { .. });
+        let port = peer.local.map(|local| local.port());
         if port != Some(redirect.from_port) || !is_of_load {
             return None;
         }

@@ -2,9 +2,9 @@
 
 use super::Handler;
 use crate::headers::{self, Headers, TwoPhaseRefusal};
+use crate::peer::Peer;
 use crate::reply::{self, ReplyBody};
 use crate::request::{TwoPhaseOp, TwoPhaseTarget};
-use crate::service::Peer;
 use crate::{LoadAnswer, LoadCode};
 use hyper::Response;
 use hyper::http::request::Parts;

@@ -144,4 +144,11 @@ impl Client {
         let _ = self.stream.read_to_end(&mut rest).await;
         assert!(rest.is_empty(), "unexpected: {}", String::from_utf8_lossy(&rest));
     }
+
+    /// Whether the server closes the connection instead of answering.
+    pub async fn ended(&mut self) -> bool {
+        let mut line = String::new();
+        // A reset is an end too.
+        self.stream.read_line(&mut line).await.map_or(true, |read| read == 0)
+    }
 }

@@ -82,9 +82,9 @@ fn unknown_table(table: &str) -> SqlError {
 impl Authenticator for Fake {
     async fn authenticate(&self, user: &str, password: &str, peer: &Peer) -> Result<Principal, SqlError> {
         if user == "root" && password.is_empty() {
-            return Ok(Principal::new(user, &peer.address.to_string(), 0));
+            return Ok(Principal::new(user, &peer.ip.to_string(), 0));
         }
-        let text = format!("Access denied for user '{user}'@'{}' (using password: YES)", peer.address);
+        let text = format!("Access denied for user '{user}'@'{}' (using password: YES)", peer.ip);
         Err(SqlError::new(ErrorCode::AccessDenied, text))
     }
 }

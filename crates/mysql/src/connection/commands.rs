@@ -1,6 +1,6 @@
 //! The commands: reads each one's fields, calls the session and writes the answer.
 
-use super::handshake::{Credentials, parse_change_user};
+use super::handshake::{Credentials, parse_change_user, refusal};
 use super::login::{Challenge, Login, Proved};
 use super::{After, Connection, Link, guard};
 use crate::client_file::ClientFile;
@@ -12,7 +12,7 @@ use crate::wire::cursor::Cursor;
 use crate::wire::put;
 use crate::wire::reader::Packet;
 use mysql_common::constants::{CapabilityFlags, Command};
-use tracing::error;
+use tracing::{error, info};
 use tributary_types::{ErrorCode, SqlError};
 
 /// Answers a command that has no rows.
@@ -294,6 +294,9 @@ impl Connection {
                 credentials
             }
             Err(ProtocolError::Refused(error)) => {
+                refusal(error.code).log(|left_out| {
+                    info!(connection = self.id, peer = %self.peer, %error, left_out, "a client was refused");
+                });
                 self.fail(error);
                 return Ok(After::Close);
             }

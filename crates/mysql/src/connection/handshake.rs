@@ -18,6 +18,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
+use tributary_admission::Refusal;
 use tributary_types::{AuthPlugin, ErrorCode};
 
 /// Collation `utf8mb4_general_ci`, the server's default.
@@ -93,12 +94,19 @@ pub(super) async fn open(
     let result = tokio::select! {
         result = handshake => result,
         () = shared.shutdown.cancelled() => Err(ProtocolError::Closing),
-        () = login.taken_away() => Err(ProtocolError::Closing),
+        () = login.taken_away() => {
+            Refusal::MysqlMadeRoom.log(|left_out| {
+                info!(connection = id, %peer, left_out, "a client that was logging in made room for another");
+            });
+            Err(ProtocolError::Closing)
+        }
     };
     let opened = match result {
         Ok(opened) => opened,
         Err(ProtocolError::Refused(reply)) => {
-            info!(connection = id, %peer, error = %reply, "a client was refused");
+            refusal(reply.code).log(|left_out| {
+                info!(connection = id, %peer, error = %reply, left_out, "a client was refused");
+            });
             link.send_error(&reply).await?;
             return Err(ProtocolError::Refused(reply));
         }
@@ -123,6 +131,15 @@ pub(super) async fn open(
         session: opened.session,
         _place: opened.place,
     })
+}
+
+/// The kind of a refusal, by its error.
+pub(super) const fn refusal(code: ErrorCode) -> Refusal {
+    match code {
+        ErrorCode::TooManyConnections => Refusal::MysqlSessions,
+        ErrorCode::BadHandshake | ErrorCode::UnsupportedAuthMode | ErrorCode::SecureTransportRequired => Refusal::MysqlHandshake,
+        _ => Refusal::MysqlLogin,
+    }
 }
 
 struct Opened {

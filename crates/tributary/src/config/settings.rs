@@ -138,6 +138,15 @@ settings! {
     /// Largest body of a load.
     streaming_load_max_mb: u64 = "10240", megabytes(1, COUNT_MAX);
 
+    /// Limit on simultaneous HTTP connections. When all are in use, one without a request is closed for another; further requests wait up to 30 s for a place, except `/api/health`, `/api/ready` and `/metrics`.
+    http_max_connections: u64 = "4096", count(1, COUNT_MAX);
+
+    /// Limit on simultaneous HTTP connections of one address, or of one IPv6 network (/64).
+    http_max_connections_per_address: u64 = "3072", count(1, COUNT_MAX);
+
+    /// How long an HTTP client may take to send the head of a request.
+    http_head_timeout_second: Duration = "10", seconds(1, 3600);
+
     /// Disk that Parquet and ORC bodies may take together while they wait to be read; queries may spill as much again. 0: a tenth of what is free at the start.
     spool_limit_bytes: u64 = "0", bytes(0, u64::MAX);
 

@@ -28,6 +28,7 @@ mod doubt;
 mod dynamic_partitions;
 mod export;
 mod fallback;
+mod flood;
 mod generated_columns;
 mod go;
 mod health;

@@ -15,6 +15,7 @@ use crate::code::LoadCode;
 use crate::options::HttpOptions;
 use crate::origin;
 use crate::peer::Peer;
+use crate::reached;
 use crate::reply::{self, EnvelopeCode, ReplyBody};
 use crate::route::{NoRoute, Route};
 use crate::service::Services;
@@ -89,6 +90,11 @@ impl Handler {
             Ok(Route::TwoPhase { db }) => Handled::new(self.two_phase(&head, peer, &db).await, wire),
             Ok(route) => Handled::new(self.inspect(route, &head, peer).await, wire),
         }
+    }
+
+    /// The host that an answer to this request names; `None`: the server's own.
+    fn reached_as(&self, head: &Parts, peer: &Peer) -> Option<String> {
+        if self.options.answers_as_reached { reached::host(head, peer) } else { None }
     }
 
     /// The user who sent this request.

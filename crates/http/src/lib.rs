@@ -31,6 +31,7 @@ mod options;
 mod origin;
 mod peer;
 mod places;
+mod reached;
 mod reply;
 mod request;
 mod route;

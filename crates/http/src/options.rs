@@ -41,6 +41,8 @@ pub struct HttpOptions {
     /// How long, after the answer to a refused body, its connection is still read and
     /// discarded, so that a client that sends before it reads gets its answer.
     pub linger_timeout: Duration,
+    /// Whether answers name the server as the client has reached it, because the server has no one address of its own.
+    pub answers_as_reached: bool,
     /// Names of a server that listens on loopback, besides `localhost`.
     pub host_names: Vec<String>,
     /// Redirects loads from one port to another, as Doris's FE does.
@@ -70,6 +72,7 @@ impl Default for HttpOptions {
             drain_max_bytes: 16 * 1024 * 1024,
             drain_timeout: Duration::from_secs(5),
             linger_timeout: Duration::from_secs(60),
+            answers_as_reached: false,
             host_names: Vec::new(),
             redirect: None,
             error_log_needs_login: false,

@@ -61,7 +61,7 @@ pub(crate) fn refusal(head: &Parts, local: Option<IpAddr>, own_names: &[String])
 }
 
 /// The name or address in a `Host` header, without its port.
-fn name_of(host: &str) -> &str {
+pub(crate) fn name_of(host: &str) -> &str {
     match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, _)) => address,
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),

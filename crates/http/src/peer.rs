@@ -24,6 +24,12 @@ impl Peer {
         Self { ip: peer.ip().to_canonical(), local, tls: None, has_logged_in: AtomicBool::new(false) }
     }
 
+    /// A client that has reached this address.
+    #[cfg(test)]
+    pub fn at(local: SocketAddr) -> Self {
+        Self { ip: local.ip(), local: Some(local), has_logged_in: AtomicBool::new(false) }
+    }
+
     /// Notes that a user has proved a password on this connection.
     pub(crate) fn logged_in(&self) {
         self.has_logged_in.store(true, Ordering::Relaxed);

@@ -121,7 +121,9 @@ pub(crate) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
 /// The address that a client fetches `file` from.
 #[must_use]
 pub fn error_url(host: &str, http_port: u16, file: &str) -> String {
-    format!("http://{host}:{http_port}/api/_load_error_log?file={file}")
+    // An address of IPv6.
+    let (open, close) = if host.contains(':') { ("[", "]") } else { ("", "") };
+    format!("http://{open}{host}{close}:{http_port}/api/_load_error_log?file={file}")
 }
 
 /// The `file` of such an address.

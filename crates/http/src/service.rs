@@ -179,17 +179,17 @@ pub trait InspectService: Send + Sync + 'static {
     /// Unknown database or table, no privilege.
     async fn row_count(&self, principal: &Principal, db: &str, table: &str) -> Result<u64, SqlError>;
 
-    /// The nodes that take loads.
+    /// The nodes that take loads. The client has reached this node as `reached_as`; `None`: as it calls itself.
     ///
     /// # Errors
     /// No privilege.
-    fn backends(&self, principal: &Principal) -> Result<Vec<Backend>, SqlError>;
+    fn backends(&self, principal: &Principal, reached_as: Option<&str>) -> Result<Vec<Backend>, SqlError>;
 
-    /// The WALs of each node.
+    /// The WALs of each node. The client has reached this node as `reached_as`; `None`: as it calls itself.
     ///
     /// # Errors
     /// No privilege.
-    fn wal_counts(&self, principal: &Principal) -> Result<Vec<WalCount>, SqlError>;
+    fn wal_counts(&self, principal: &Principal, reached_as: Option<&str>) -> Result<Vec<WalCount>, SqlError>;
 
     /// Whether the server does its work. Anybody may ask, at any time and often.
     fn health(&self) -> Health;

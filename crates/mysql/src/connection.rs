@@ -85,6 +85,8 @@ pub(crate) fn refuse(stream: TcpStream) {
 
 /// Serves one client to the end.
 pub(crate) async fn run(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
+    // An address of IPv4 is one, even if the listener is of IPv6: hosts of users are matched with it.
+    let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
     let (read_half, write_half) = stream.into_split();
     run_on(ReadHalf::Tcp(read_half), WriteHalf::Tcp(write_half), peer, shared).await;
 }

@@ -4,7 +4,7 @@
 
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket};
 
@@ -35,10 +35,40 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
+/// The address by which others may reach a server that listens on `bind`: of all its addresses, that of the default route.
+pub fn own_address(bind: IpAddr) -> IpAddr {
+    if !bind.is_unspecified() {
+        return bind.to_canonical();
+    }
+    // Addresses of no host. Nothing is sent: the system only chooses a route.
+    let routes = [
+        (IpAddr::from(Ipv4Addr::UNSPECIFIED), "192.0.2.1:9"),
+        (Ipv6Addr::UNSPECIFIED.into(), "[2001:db8::1]:9"),
+    ];
+    let routed = |(from, to): (IpAddr, &str)| {
+        let socket = UdpSocket::bind((from, 0)).ok()?;
+        socket.connect(to).ok()?;
+        socket.local_addr().ok().map(|local| local.ip())
+    };
+    let served = routes.into_iter().filter(|(from, _)| from.is_ipv4() || bind.is_ipv6());
+    served.filter_map(routed).next().unwrap_or(Ipv4Addr::LOCALHOST.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::net::TcpStream;
+
+    #[test]
+    fn a_server_on_all_addresses_names_one_that_exists() {
+        for bind in ["0.0.0.0", "::"] {
+            let own = own_address(bind.parse().expect("an address"));
+            assert!(!own.is_unspecified());
+            UdpSocket::bind((own, 0)).expect("it is an address of this machine");
+        }
+        let given = "::ffff:10.0.0.1".parse().expect("an address");
+        assert_eq!(own_address(given).to_string(), "10.0.0.1");
+    }
 
     #[tokio::test]
     async fn many_clients_may_connect_before_one_is_accepted_and_are_asked_whether_they_exist() {

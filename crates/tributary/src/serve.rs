@@ -1,7 +1,7 @@
 //! One run of a server: open, listen, say so, serve until a signal, stop in order.
 
 use crate::config::{Config, Settings};
-use crate::listen::listen;
+use crate::listen::{listen, own_address};
 use std::error::Error;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -220,6 +220,7 @@ impl Listeners {
                 redirect: settings.redirect_loads.then_some(redirect),
                 max_connections: settings.http_max_connections as usize,
                 max_connections_of_address: settings.http_max_connections_per_address as usize,
+                answers_as_reached: settings.bind.is_unspecified() && settings.advertised_host.is_none(),
                 head_timeout: settings.http_head_timeout_second,
                 host_names: settings.http_host_names.clone(),
                 error_log_needs_login: settings.load_error_log_needs_login,
@@ -255,7 +256,10 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
     Ok(EngineOptions {
         state_dir: settings.storage_root_path.clone(),
         tables: storage_root(settings)?,
-        host: if settings.bind.is_unspecified() { "127.0.0.1".to_owned() } else { settings.bind.to_string() },
+        host: match &settings.advertised_host {
+            Some(host) => host.clone(),
+            None => own_address(settings.bind).to_string(),
+        },
         group_commit_interval_ms: settings.group_commit_interval_ms_default_value,
         group_commit_data_bytes: settings.group_commit_data_bytes_default_value,
         large_load_bytes: settings.large_load_bytes,

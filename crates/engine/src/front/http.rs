@@ -494,16 +494,17 @@ impl InspectService for HttpLoads {
         Ok(snapshot.map_err(table_error)?.rows())
     }
 
-    fn backends(&self, principal: &Principal) -> Result<Vec<Backend>, SqlError> {
+    fn backends(&self, principal: &Principal, reached_as: Option<&str>) -> Result<Vec<Backend>, SqlError> {
         // Connectors of Doris ask for it before they load, with a user that may do nothing else.
         self.0.gate.check(principal, Privilege::Connect, Object::Server)?;
-        let options = &self.0.options;
-        Ok(vec![Backend { ip: options.host.clone(), http_port: self.0.ports().webserver, is_alive: true }])
+        let ip = reached_as.unwrap_or(&self.0.options.host).to_owned();
+        Ok(vec![Backend { ip, http_port: self.0.ports().webserver, is_alive: true }])
     }
 
-    fn wal_counts(&self, principal: &Principal) -> Result<Vec<WalCount>, SqlError> {
+    fn wal_counts(&self, principal: &Principal, reached_as: Option<&str>) -> Result<Vec<WalCount>, SqlError> {
         self.0.gate.check(principal, Privilege::Show, Object::Server)?;
-        let host_port = format!("{}:{}", self.0.options.host, self.0.ports().webserver);
+        let host_port =
+            format!("{}:{}", reached_as.unwrap_or(&self.0.options.host), self.0.ports().webserver);
         Ok(vec![WalCount { host_port, count: self.0.ingest.open_groups() }])
     }
 

@@ -2,6 +2,7 @@
 
 use super::Handler;
 use crate::peer::Peer;
+use crate::reached;
 use crate::reply::{self, EnvelopeCode, ReplyBody};
 use crate::route::{Route, parameter};
 use crate::service::{Health, WalCount};
@@ -28,14 +29,16 @@ impl Handler {
             Ok(user) => user,
             Err(text) => return reply::unauthorized(reply::envelope(EnvelopeCode::Unauthorized, text)),
         };
+        let reached_as = self.reached_as(head, peer);
+        let reached_as = reached_as.as_deref();
         match route {
             Route::ErrorLog => self.error_log(query).await,
-            Route::WalSize => self.wal_size(&user, query),
-            Route::Backends => self.backends(&user, query),
+            Route::WalSize => self.wal_size(&user, query, reached_as),
+            Route::Backends => self.backends(&user, query, reached_as),
             Route::Schema { db, table } => self.schema(&user, &db, &table).await,
             Route::Count { db, table } => self.count(&user, &db, &table).await,
             Route::LoadState { db } => self.load_state(&user, &db, query).await,
-            Route::LoadInfo { db } => self.load_info(&user, &db, query).await,
+            Route::LoadInfo { db } => self.load_info(&user, &db, query, reached_as).await,
             Route::Cancel { db } => self.cancel(&user, &db, query).await,
             other => {
                 tracing::error!(?other, "a route without handler");
@@ -75,8 +78,8 @@ impl Handler {
         reply::envelope(EnvelopeCode::Success, unknown)
     }
 
-    fn backends(&self, user: &Principal, query: Option<&str>) -> Reply {
-        let backends = match self.services.inspect.backends(user) {
+    fn backends(&self, user: &Principal, query: Option<&str>, reached_as: Option<&str>) -> Reply {
+        let backends = match self.services.inspect.backends(user, reached_as) {
             Ok(backends) => backends,
             Err(error) => return reply::envelope(EnvelopeCode::Error, error.detail_text()),
         };
@@ -91,8 +94,8 @@ impl Handler {
         reply::envelope(EnvelopeCode::Success, json!({ "backends": backends }))
     }
 
-    fn wal_size(&self, user: &Principal, query: Option<&str>) -> Reply {
-        let counts = match self.services.inspect.wal_counts(user) {
+    fn wal_size(&self, user: &Principal, query: Option<&str>, reached_as: Option<&str>) -> Reply {
+        let counts = match self.services.inspect.wal_counts(user, reached_as) {
             Ok(counts) => counts,
             Err(error) => return reply::envelope(EnvelopeCode::Error, error.detail_text()),
         };
@@ -169,7 +172,13 @@ impl Handler {
         }
     }
 
-    async fn load_info(&self, user: &Principal, db: &str, query: Option<&str>) -> Reply {
+    async fn load_info(
+        &self,
+        user: &Principal,
+        db: &str,
+        query: Option<&str>,
+        reached_as: Option<&str>,
+    ) -> Reply {
         let Some(label) = parameter(query, "label") else {
             return reply::status_and_message("FAILED", "No label selected");
         };
@@ -189,7 +198,7 @@ impl Handler {
                     "clusterName": "default_cluster",
                     "state": info.status,
                     "failMsg": info.reason,
-                    "trackingUrl": info.error_url,
+                    "trackingUrl": reached_as.map_or(info.error_url.clone(), |host| reached::on_host(&info.error_url, host)),
                 },
             })),
         }

@@ -9,9 +9,11 @@ use crate::body::{LoadBody, Wire};
 use crate::code::LoadCode;
 use crate::headers::{self, Early, HeaderError, Headers};
 use crate::peer::Peer;
-use crate::reply;
+use crate::reached;
+use crate::reply::{self, ReplyBody};
 use crate::request::{HttpStreamRequest, StreamLoadRequest};
 use crate::service::AnsweredLoad;
+use hyper::Response;
 use hyper::http::request::Parts;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -27,16 +29,30 @@ struct Echo {
     label: String,
     comment: String,
     two_phase_commit: bool,
+    /// The host in the answer's URL, if it is not the server's own.
+    host: Option<String>,
 }
 
 impl Echo {
-    fn of(head: &Parts) -> Self {
+    fn of(head: &Parts, host: Option<String>) -> Self {
         let headers = Headers(&head.headers);
         Self {
             arrived: Instant::now(),
             label: headers.lossy("label"),
             comment: headers.lossy("comment"),
             two_phase_commit: headers.two_phase_commit(),
+            host,
+        }
+    }
+
+    /// The answer as this client gets it.
+    fn reply(host: Option<String>, answer: &LoadAnswer) -> Response<ReplyBody> {
+        match (host, &answer.error_url) {
+            (Some(host), Some(url)) => {
+                let error_url = Some(reached::on_host(url, &host));
+                reply::load(&LoadAnswer { error_url, ..answer.clone() })
+            }
+            _ => reply::load(answer),
         }
     }
 
@@ -61,7 +77,7 @@ impl Handler {
         peer: &Peer,
         target: (String, String),
     ) -> Handled {
-        let echo = Echo::of(head);
+        let echo = Echo::of(head, self.reached_as(head, peer));
         let user = match self.user(head, peer).await {
             Ok(user) => user,
             Err(text) => return unauthorized(echo, &text, wire),
@@ -82,7 +98,7 @@ impl Handler {
     }
 
     pub(super) async fn http_stream(&self, head: &Parts, wire: Wire, peer: &Peer) -> Handled {
-        let echo = Echo::of(head);
+        let echo = Echo::of(head, self.reached_as(head, peer));
         let user = match self.user(head, peer).await {
             Ok(user) => user,
             Err(text) => return unauthorized(echo, &text, wire),
@@ -159,7 +175,7 @@ fn unauthorized(echo: Echo, text: &str, wire: Wire) -> Handled {
 
 /// Runs a load and waits for the return of its body.
 async fn run<F: Future<Output = LoadAnswer>>(
-    echo: Echo,
+    mut echo: Echo,
     wire: Wire,
     compression: Compression,
     load: impl FnOnce(LoadBody) -> F,
@@ -168,12 +184,13 @@ async fn run<F: Future<Output = LoadAnswer>>(
     let body = body.decompress(compression);
     let meter = body.meter();
     let answer = load(body).await;
+    let host = echo.host.take();
     let mut answer = echo.complete(answer);
     answer.load_bytes = meter.received_bytes();
     answer.times.receive_data = meter.waited();
     log(&answer);
     let rest = timeout(GIVE_BACK_TIMEOUT, back).await.ok().and_then(Result::ok);
-    (Handled { response: reply::load(&answer), rest }, answer)
+    (Handled { response: Echo::reply(host, &answer), rest }, answer)
 }
 
 fn log(answer: &LoadAnswer) {

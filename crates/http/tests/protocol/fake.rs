@@ -172,7 +172,7 @@ impl InspectService for Fake {
         if table == "dt" { Ok(42) } else { Err(unknown_table(table)) }
     }
 
-    fn backends(&self, _: &Principal) -> Result<Vec<Backend>, SqlError> {
+    fn backends(&self, _: &Principal, _: Option<&str>) -> Result<Vec<Backend>, SqlError> {
         let backend = |ip: &str, is_alive| Backend { ip: ip.to_owned(), http_port: 8040, is_alive };
         Ok(vec![backend("127.0.0.1", true), backend("127.0.0.2", false)])
     }
@@ -181,7 +181,7 @@ impl InspectService for Fake {
         self.health.lock().unwrap().clone()
     }
 
-    fn wal_counts(&self, _: &Principal) -> Result<Vec<WalCount>, SqlError> {
+    fn wal_counts(&self, _: &Principal, _: Option<&str>) -> Result<Vec<WalCount>, SqlError> {
         Ok(vec![
             WalCount { host_port: "127.0.0.1:9050".to_owned(), count: 3 },
             WalCount { host_port: "127.0.0.2:9050".to_owned(), count: 0 },

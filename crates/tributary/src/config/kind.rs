@@ -110,6 +110,15 @@ pub(super) const fn host_names() -> Accepts<Vec<String>> {
     })
 }
 
+/// An optional name or address of a host.
+pub(super) const fn optional_host() -> Accepts<Option<String>> {
+    text("a host name or an IP address", |text| {
+        let is_name = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+        let is_host = is_name || text.parse::<IpAddr>().is_ok();
+        is_host.then(|| (!text.is_empty()).then(|| text.to_owned()))
+    })
+}
+
 pub(super) const fn address() -> Accepts<IpAddr> {
     text("an IP address like `127.0.0.1`", |text| text.parse().ok())
 }

@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod abuse;
+mod addresses;
 mod aggregates;
 mod auto_increment;
 mod bad_http;

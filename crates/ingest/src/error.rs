@@ -30,6 +30,11 @@ pub enum IngestError {
     )]
     MemoryFull { used: u64, limit: u64 },
     #[error(
+        "loads that are being read take {held} of the {limit} bytes of memory for them, and there was no space within {seconds} s; \
+         nothing of the load was kept, retry it"
+    )]
+    BodiesFull { held: u64, limit: u64, seconds: u64 },
+    #[error(
         "two-phase loads that wait for their commit or abort hold {used} of the {limit} bytes of memory that they may hold \
          together; nothing of the load was kept: commit or abort some of them, then retry it"
     )]

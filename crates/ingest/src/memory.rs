@@ -2,14 +2,19 @@
 //!
 //! At the limit, loads wait for a flush (answers become slow) and, if none comes in time, are refused with an error that may be
 //! retried. A refused load leaves nothing behind. Waiting loads are admitted in the order of their arrival, and no later load
-//! overtakes them, however small it is. Loads of tables with keys observe a [pace](crate::memory::pace) before that.
+//! overtakes them, however small it is. Loads of tables with keys observe a [pace](crate::memory::pace) before that. [Bodies](bodies)
+//! are admitted before they are read.
 //!
 //! Invariant: memory in use never exceeds the limit by more than one load and the small loads of one instant. Prepared loads,
 //! which can't be flushed, take at most half of it.
 
+mod bodies;
 pub(crate) mod pace;
 
+pub use bodies::AdmittedBody;
+
 use crate::error::IngestError;
+use crate::memory::bodies::Bodies;
 use crate::memory::pace::Pace;
 use crate::tasks;
 use std::sync::Arc;
@@ -45,6 +50,7 @@ pub struct MemoryBudget {
     /// Held by the first of them.
     line: Mutex<()>,
     pace: Pace,
+    bodies: Bodies,
     freed: Notify,
     flush_wanted: Notify,
 }
@@ -65,6 +71,7 @@ impl MemoryBudget {
             head: AtomicU64::new(0),
             line: Mutex::new(()),
             pace: Pace::default(),
+            bodies: Bodies::new(limit_bytes),
             freed: Notify::new(),
             flush_wanted: Notify::new(),
         }
@@ -346,12 +353,20 @@ impl Drop for Head<'_> {
 pub struct InFlight {
     budget: Arc<MemoryBudget>,
     bytes: u64,
+    /// The charge of the load's body.
+    _body: Option<AdmittedBody>,
 }
 
 impl InFlight {
     #[must_use]
     pub fn new(budget: &Arc<MemoryBudget>) -> Self {
-        Self { budget: Arc::clone(budget), bytes: 0 }
+        Self { budget: Arc::clone(budget), bytes: 0, _body: None }
+    }
+
+    /// The share of a load whose body was admitted; returns the charge of the body with it.
+    #[must_use]
+    pub fn of_body(budget: &Arc<MemoryBudget>, body: AdmittedBody) -> Self {
+        Self { budget: Arc::clone(budget), bytes: 0, _body: Some(body) }
     }
 
     /// Sets how many bytes the load holds now.

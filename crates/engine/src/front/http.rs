@@ -18,7 +18,7 @@ use crate::load::{Finished, Load, LoadError, LoadLimits, Loads, Outcome, Tally};
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tributary_decode::{FieldNames, Reject};
+use tributary_decode::{Compression, FieldNames, Reject};
 use tributary_http::{
     AnsweredLoad, Authenticator, Backend, ErrorLogReader, Health, HttpStreamRequest, InspectService,
     LabelInfo, LoadAnswer, LoadBody, LoadCode, LoadService, MergeType, Peer, StreamLoadRequest, TableHeaders,
@@ -48,6 +48,8 @@ struct LoadRequest {
     max_filter_ratio: f64,
     timeout: Duration,
     body: Body,
+    /// The body is compressed: its length says little about its memory.
+    is_packed: bool,
 }
 
 impl HttpLoads {
@@ -86,6 +88,7 @@ impl HttpLoads {
             max_filter_ratio: request.max_filter_ratio,
             timeout: request.timeout,
             body: body_size(request.content_length, request.chunked),
+            is_packed: request.compression != Compression::None,
         };
         let plan = |loads: &Arc<Loads>, def: &Arc<TableDef>| {
             let time = LoadTime::of(loads, request.timezone.as_deref())?;
@@ -147,8 +150,14 @@ impl HttpLoads {
         mut body: LoadBody,
         plan: impl FnOnce(&Arc<Loads>, &Arc<TableDef>) -> Result<RowReader, SqlError>,
     ) -> LoadAnswer {
-        let started = Instant::now();
         let deadline = Interrupt::after(request.timeout);
+        let body_memory = match deadline.wait(self.0.ingest.memory().admit_body(request.known_bytes())).await
+        {
+            Ok(Ok(admitted)) => admitted,
+            Ok(Err(error)) => return LoadAnswer::fail(LoadCode::ServiceUnavailable, error),
+            Err(interrupted) => return late(interrupted),
+        };
+        let started = Instant::now();
         // Read once: columns that change meanwhile must not affect only some of the load's parts.
         let def = table.def();
         let mut load = match Load::begin(
@@ -164,6 +173,9 @@ impl HttpLoads {
             }
             Err(error) => return LoadAnswer::fail(LoadCode::Internal, error),
         };
+        if let Some(admitted) = body_memory {
+            load.sink().hold_body(&self.0.loads, admitted);
+        }
         load.is_found_in(def.partitioning.partitions());
         let begun = started.elapsed();
         let heading = Heading::of(&request, &load);
@@ -209,6 +221,14 @@ impl HttpLoads {
 }
 
 impl LoadRequest {
+    /// The bytes that the body will have in memory, if that can be known.
+    const fn known_bytes(&self) -> Option<u64> {
+        match self.body {
+            Body::Known(bytes) if !self.is_packed => Some(bytes),
+            _ => None,
+        }
+    }
+
     fn traits(&self) -> LoadTraits {
         LoadTraits {
             two_phase_commit: self.two_phase_commit,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use tributary_decode::{Block, BlockError, blocks_to_batches};
-use tributary_ingest::memory::InFlight;
+use tributary_ingest::memory::{AdmittedBody, InFlight};
 use tributary_ingest::{IncrementError, LoadRows};
 use tributary_table::{FileWriter, Table, TableError};
 use tributary_types::{ErrorCode, Partitions, SqlError, TableSchema};
@@ -174,6 +174,11 @@ impl LoadSink {
 
     pub fn schema(&self) -> &Arc<TableSchema> {
         &self.schema
+    }
+
+    /// Holds the charge of the load's body until the load's rows are admitted or given up.
+    pub fn hold_body(&mut self, loads: &Loads, body: AdmittedBody) {
+        self.held = Some(InFlight::of_body(loads.ingest.memory(), body));
     }
 
     /// Takes rows; writes them to data files if they are too many for memory.

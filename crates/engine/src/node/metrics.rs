@@ -49,6 +49,7 @@ struct Gauges {
     open_groups: IntGauge,
     group_bytes: IntGauge,
     in_flight_bytes: IntGauge,
+    bodies_waiting: IntGauge,
     memtable_bytes: IntGauge,
     memtable_rows: IntGauge,
     data_files: IntGauge,
@@ -99,6 +100,7 @@ impl Gauges {
                 "tributary_loads_in_flight_bytes",
                 "Bytes of rows of loads that have not joined a group or a transaction yet",
             )?,
+            bodies_waiting: gauge("tributary_bodies_waiting", "Bodies of loads that wait unread for memory")?,
             memtable_bytes: gauge("tributary_memtable_bytes", "Bytes of rows in memtables")?,
             memtable_rows: gauge("tributary_memtable_rows", "Rows in memtables")?,
             data_files: gauge("tributary_data_files", "Data files of all tables")?,
@@ -126,6 +128,7 @@ impl Gauges {
         gauges.open_groups.set(ingest.open_groups() as i64);
         gauges.group_bytes.set(ingest.memory().in_groups() as i64);
         gauges.in_flight_bytes.set(ingest.memory().in_flight() as i64);
+        gauges.bodies_waiting.set(ingest.memory().waiting_bodies() as i64);
         let total = |of: &dyn Fn(&Table) -> u64| tables.iter().map(|table| of(table)).sum::<u64>() as i64;
         gauges.memtable_bytes.set(total(&|table| table.memtable_bytes()));
         gauges.memtable_rows.set(total(&|table| table.memtable_rows()));

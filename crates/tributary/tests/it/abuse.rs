@@ -368,3 +368,46 @@ fn loads_beyond_the_memory_limit_wait_for_flushes() {
         value("tributary_memtable_bytes ") + value("tributary_group_bytes ") < 5_000_000.0
     });
 }
+
+/// 800 loads of 240 KB at once are six times the memory for loads: they wait unread, and take hardly more than a few at a time.
+#[test]
+fn loads_that_arrive_together_take_the_memory_of_a_few_and_all_succeed() {
+    const LOADS: usize = 800;
+    const ROWS: usize = 60;
+    const LIMIT_MIB: u64 = 32;
+    let limit = (LIMIT_MIB << 20).to_string();
+    let server = Server::with_settings(&[("group_commit_queue_mem_limit", &limit)]);
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE dt (id INT, text STRING) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
+    let body = format!("1,{}\n", "a".repeat(4000)).repeat(ROWS);
+    let head = load_head(&db.name, &format!("Content-Length: {}\r\nConnection: close\r\n", body.len()));
+    let finish = |mut stream: TcpStream| {
+        stream.write_all(body.as_bytes()).expect("it is read in the end");
+        let answer = String::from_utf8(rest(&mut stream)).expect("text");
+        assert!(answer.contains("\"Status\": \"Success\""), "{answer}");
+    };
+    let begin = || {
+        let mut stream = socket(server.http_port());
+        stream.write_all(head.as_bytes()).expect("sent");
+        stream
+    };
+    // A few at a time: the memory of groups and flushes.
+    std::thread::scope(|threads| {
+        for _ in 0..8 {
+            threads.spawn(|| (0..LOADS / 8).for_each(|_| finish(begin())));
+        }
+    });
+    let of_few = resident_mib_max(&server);
+    // All ask to load before the first body is sent.
+    let streams: Vec<TcpStream> = (0..LOADS).map(|_| begin()).collect();
+    std::thread::scope(|threads| {
+        for stream in streams {
+            threads.spawn(|| finish(stream));
+        }
+    });
+    let of_all = resident_mib_max(&server);
+    assert_eq!(db.client.value("SELECT count(*) FROM dt"), (2 * LOADS * ROWS).to_string());
+    // A connection takes memory while it waits, too. Read at once, the bodies would take 800 MiB more.
+    let of_waiting = LOADS as u64 * 384 / 1024;
+    assert!(of_all < of_few + of_waiting, "{of_few} MiB for a few at a time, {of_all} MiB for all");
+}

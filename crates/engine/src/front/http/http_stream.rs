@@ -57,7 +57,7 @@ impl HttpLoads {
                 Ok(found) => found,
                 Err(error) => return LoadAnswer::from_sql_error(&error),
             };
-        let load = LoadRequest {
+        let mut load = LoadRequest {
             partitions: !partitions.is_any(),
             source: Source::HttpStream,
             label,
@@ -68,6 +68,7 @@ impl HttpLoads {
             max_filter_ratio: request.max_filter_ratio,
             timeout: request.timeout,
             body: body_size(request.content_length, request.chunked),
+            is_packed: request.compression != Compression::None,
         };
         let properties = statement.properties.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         let format = match LoadFormat::from_properties(properties) {
@@ -82,6 +83,7 @@ impl HttpLoads {
             Err(error) => return LoadAnswer::from_sql_error(&error),
         };
         let body = body.decompress(format.compression);
+        load.is_packed |= format.compression != Compression::None;
         let plan = |loads: &Arc<Loads>, def: &Arc<TableDef>| {
             let columns = mapping(&statement, &format.body, def)?;
             let mapping = Mapping {

@@ -23,8 +23,9 @@ use crate::files::outfile::LineFormat;
 use crate::jobs::ServerJobs;
 use crate::load::Loads;
 use crate::node::health::{self, LastReadiness};
-use crate::node::metrics::Metrics;
+use crate::node::metrics::{Metrics, Others};
 use crate::node::options::{EngineOptions, Ports};
+use crate::node::session_memory::SessionsMemory;
 use crate::queries::Queries;
 use crate::queries::namespace::{Facts, ShownJobs};
 use crate::variables::Variables;
@@ -61,6 +62,7 @@ pub struct Engine {
     pub(crate) requests: Arc<RequestMetrics>,
     tls: OnceLock<Arc<Tls>>,
     last_readiness: LastReadiness,
+    pub(crate) sessions_memory: Arc<SessionsMemory>,
     running: Running,
 }
 
@@ -97,8 +99,12 @@ impl Engine {
 
     /// All metrics in Prometheus' text format.
     pub(crate) fn metrics_text(&self) -> String {
-        let is_ready = self.health().alive > 0;
-        self.metrics.text(&self.ingest, &self.names().all_tables(), self.processes().all().len(), is_ready)
+        let others = Others {
+            connections: self.processes().all().len(),
+            session_bytes: self.sessions_memory.used(),
+            is_ready: self.health().alive > 0,
+        };
+        self.metrics.text(&self.ingest, &self.names().all_tables(), others)
     }
 
     /// Whether the server does its work.

@@ -8,5 +8,6 @@ pub(crate) mod host;
 pub(crate) mod metrics;
 pub(crate) mod node_file;
 pub(crate) mod options;
+pub(crate) mod session_memory;
 pub(crate) mod start_error;
 pub(crate) mod wal_dirs;

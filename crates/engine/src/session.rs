@@ -16,9 +16,10 @@ use crate::access::{self, Object, Privilege};
 use crate::answer::Answer;
 use crate::engine::Engine;
 use crate::load::builders::OwnBuilder;
+use crate::node::session_memory::{SessionCharge, SessionMemory};
 use crate::variables::Variables;
+use prepared::KeptStatement;
 pub(crate) use prepared::Parameters;
-use prepared::PreparedStatement;
 use rows::explicit::ExplicitTransaction;
 use rows::insert::PlannedInsert;
 pub(crate) use rows::load_data::ClientUpload;
@@ -79,8 +80,10 @@ pub(crate) struct EngineSession {
     pub(crate) variables: Variables,
     /// Shared with the statements that read them, until the next is set.
     pub(crate) user_variables: Arc<BTreeMap<String, String>>,
+    memory: SessionMemory,
+    variables_charge: SessionCharge,
     transaction: Option<ExplicitTransaction>,
-    statements: HashMap<u32, PreparedStatement>,
+    statements: HashMap<u32, KeptStatement>,
     /// The plan of the last INSERT … VALUES: a driver sends the same head again and again.
     last_plan: Option<PlannedInsert>,
     builder: OwnBuilder,
@@ -101,7 +104,10 @@ impl EngineSession {
         engine.gate.check(&principal, Privilege::Connect, Object::Server)?;
         let (who, peer, now) = (principal.clone(), info.peer.to_string(), engine.unix_ms());
         let process = engine.processes().enter(info.id, who, peer, now, info.kill);
+        let memory = engine.sessions_memory.of_session();
         let mut session = Self {
+            variables_charge: memory.charge(),
+            memory,
             variables: engine.global_variables(),
             queries: engine.queries.of(&principal),
             engine,
@@ -280,6 +286,7 @@ impl EngineSession {
         self.discard_transaction("the connection was reset").await;
         self.variables = self.engine.global_variables();
         self.user_variables = Arc::default();
+        self.variables_charge = self.memory.charge();
         self.statements.clear();
         self.last_plan = None;
         self.last_insert = None;
@@ -377,7 +384,7 @@ impl EngineSession {
 
     /// The text of a prepared statement; empty for an unknown id.
     pub(crate) fn prepared_text(&self, id: u32) -> &str {
-        self.statements.get(&id).map_or("", PreparedStatement::text)
+        self.statements.get(&id).map_or("", KeptStatement::text)
     }
 }
 

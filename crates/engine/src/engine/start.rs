@@ -27,6 +27,7 @@ use crate::node::host::{SpoolDisk, SpoolRoom, disk_limit, emptied};
 use crate::node::metrics::Metrics;
 use crate::node::node_file::NodeFile;
 use crate::node::options::EngineOptions;
+use crate::node::session_memory::SessionsMemory;
 use crate::node::start_error::StartError;
 use crate::node::wal_dirs::{self, WalDirs};
 use crate::queries::Queries;
@@ -159,6 +160,7 @@ impl Engine {
             Shared { access, catalog, store, ingest, query, facts, options, background, increments, lines };
         let Structs { gate, logins, accounts, queries, ddl, loads, jobs, shown } = shared.structs();
         let Shared { catalog, ingest, facts, options, lines, .. } = shared;
+        let sessions_memory = SessionsMemory::new(options.session_memory_bytes);
         let engine = Arc::new(Self {
             catalog,
             ingest,
@@ -176,6 +178,7 @@ impl Engine {
             requests,
             tls: OnceLock::new(),
             last_readiness: LastReadiness::default(),
+            sessions_memory,
             running: Running { background: Mutex::default(), _shown: shown, node, wal_dirs, _lock: lock },
         });
         engine.take_up().await.map_err(StartError::Query)?;

@@ -26,15 +26,25 @@ impl Metrics {
     }
 
     /// All metrics in Prometheus' text format.
-    pub fn text(&self, ingest: &Ingest, tables: &[Arc<Table>], connections: usize, is_ready: bool) -> String {
-        self.gauges.read(ingest, tables, connections);
-        self.gauges.ready.set(i64::from(is_ready));
+    pub fn text(&self, ingest: &Ingest, tables: &[Arc<Table>], others: Others) -> String {
+        self.gauges.read(ingest, tables);
+        self.gauges.connections.set(others.connections as i64);
+        self.gauges.session_bytes.set(others.session_bytes as i64);
+        self.gauges.ready.set(i64::from(others.is_ready));
         let mut out = Vec::new();
         match TextEncoder::new().encode(&self.registry.gather(), &mut out) {
             Ok(()) => String::from_utf8_lossy(&out).into_owned(),
             Err(error) => format!("# metrics can't be written: {error}\n"),
         }
     }
+}
+
+/// Values of the server's other parts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Others {
+    pub connections: usize,
+    pub session_bytes: u64,
+    pub is_ready: bool,
 }
 
 /// Gauges that are set when metrics are requested.
@@ -56,6 +66,7 @@ struct Gauges {
     data_file_bytes: IntGauge,
     tables: IntGauge,
     connections: IntGauge,
+    session_bytes: IntGauge,
     ready: IntGauge,
     log_lines_dropped: IntCounter,
     /// By kind, in the order of [`Refusal::ALL`].
@@ -107,6 +118,10 @@ impl Gauges {
             data_file_bytes: gauge("tributary_data_file_bytes", "Bytes of the data files of all tables")?,
             tables: gauge("tributary_tables", "Tables")?,
             connections: gauge("tributary_mysql_connections", "MySQL connections")?,
+            session_bytes: gauge(
+                "tributary_session_bytes",
+                "Bytes of the prepared statements and user variables of all sessions",
+            )?,
             ready: gauge("tributary_ready", "1 if /api/ready answers 200, else 0")?,
             log_lines_dropped,
         })
@@ -115,7 +130,7 @@ impl Gauges {
 
 impl Gauges {
     /// Sets the gauges to the current values.
-    fn read(&self, ingest: &Ingest, tables: &[Arc<Table>], connections: usize) {
+    fn read(&self, ingest: &Ingest, tables: &[Arc<Table>]) {
         let gauges = self;
         let stats: Vec<_> = ingest.wal_spaces().iter().map(|space| space.wal.stats()).collect();
         let sum = |of: fn(&tributary_wal::WalStats) -> u64| stats.iter().map(of).sum::<u64>() as i64;
@@ -137,7 +152,6 @@ impl Gauges {
             table.snapshot().files.iter().map(tributary_table::LiveFile::size_bytes).sum()
         }));
         gauges.tables.set(tables.len() as i64);
-        gauges.connections.set(connections as i64);
         let dropped = tributary_types::process::log_lines_dropped();
         raise(&gauges.log_lines_dropped, dropped);
         gauges.refused.iter().zip(Refusal::ALL).for_each(|(counter, kind)| raise(counter, kind.count()));

@@ -24,6 +24,8 @@ pub struct EngineOptions {
     pub group_commit_data_bytes: u64,
     /// A load with more decoded bytes is written to data files while it arrives.
     pub large_load_bytes: u64,
+    /// Bytes that the prepared statements and user variables of all sessions may take.
+    pub session_memory_bytes: u64,
     pub error_log_keep: Duration,
     /// The disk space that bodies waiting to be read may use together, and the same for spilling queries; 0 means a tenth of the
     /// free space.

@@ -8,6 +8,7 @@ use super::EngineSession;
 use super::rows::insert::InsertLoad;
 use crate::access::Privilege;
 use crate::answer::Answer;
+use crate::node::session_memory::SessionCharge;
 use std::sync::Arc;
 use tributary_decode::{BoundParams, ParamType, PreparedValues, Target, prepare_values, scan_insert_head};
 use tributary_query::{ResultColumn, ScalarValue};
@@ -15,30 +16,43 @@ use tributary_sql::Statement;
 use tributary_table::Table;
 use tributary_types::{ErrorCode, SqlError};
 
-/// A statement that was prepared.
-pub(super) enum PreparedStatement {
-    Insert(Box<PreparedInsert>),
-    General(Box<General>),
+/// Memory of a token in a parsed statement, in bytes: the trees of lists of literals, which have most, take this much.
+const TOKEN_BYTES: u64 = 200;
+/// Memory of a prepared INSERT … VALUES for each byte of its text: `?,` is a cell of the template.
+const INSERT_BYTES_PER_BYTE: u64 = 16;
+/// Memory of a statement besides.
+const STATEMENT_BYTES: u64 = 1024;
+
+/// A prepared statement with the memory that it holds.
+pub(super) struct KeptStatement {
+    prepared: PreparedStatement,
+    _charge: SessionCharge,
 }
 
-impl PreparedStatement {
+impl KeptStatement {
     pub fn text(&self) -> &str {
-        match self {
-            Self::Insert(insert) => &insert.text,
-            Self::General(general) => &general.text,
+        match &self.prepared {
+            PreparedStatement::Insert(insert) => &insert.text,
+            PreparedStatement::General(general) => &general.text,
         }
     }
 }
 
+/// A statement that was prepared.
+enum PreparedStatement {
+    Insert(Box<PreparedInsert>),
+    General(Box<General>),
+}
+
 /// Any other statement.
-pub(super) struct General {
+struct General {
     text: String,
     statement: Statement,
     param_count: u16,
 }
 
 /// A prepared INSERT … VALUES.
-pub(super) struct PreparedInsert {
+struct PreparedInsert {
     text: String,
     table: Arc<Table>,
     target: Target,
@@ -76,7 +90,7 @@ impl EngineSession {
     /// Keeps a plan of the statement under `id`.
     ///
     /// # Errors
-    /// It is wrong, or too many are kept.
+    /// It is wrong, or too many or too large ones are kept.
     pub(crate) async fn prepare(&mut self, id: u32, text: &str) -> Result<Prepared, SqlError> {
         let limit = self.engine.global_variables().values().max_prepared_stmt_count;
         if self.statements.len() as i64 >= limit {
@@ -88,20 +102,28 @@ impl EngineSession {
         if let Some(insert) = self.plan_insert(text).await? {
             let param_count = insert.values.param_count();
             let prepared = Prepared { param_count: param_count_u16(param_count)?, columns: Vec::new() };
-            self.statements.insert(id, PreparedStatement::Insert(Box::new(insert)));
+            let bytes = text.len() as u64 * INSERT_BYTES_PER_BYTE;
+            self.keep(id, PreparedStatement::Insert(Box::new(insert)), bytes)?;
             return Ok(prepared);
         }
         let statement = tributary_sql::parse(text)?;
-        let param_count = param_count_u16(count_params(text))?;
+        let Counted { params, tokens } = Counted::of(text);
+        let param_count = param_count_u16(params)?;
         let columns = match &statement {
             Statement::Query(query) => self.queries.describe(&self.view(), query).await?,
             _ => Vec::new(),
         };
-        self.statements.insert(
-            id,
-            PreparedStatement::General(Box::new(General { text: text.to_owned(), statement, param_count })),
-        );
+        let general = Box::new(General { text: text.to_owned(), statement, param_count });
+        self.keep(id, PreparedStatement::General(general), text.len() as u64 + tokens * TOKEN_BYTES)?;
         Ok(Prepared { param_count, columns })
+    }
+
+    /// Keeps a statement that takes about this much memory.
+    fn keep(&mut self, id: u32, prepared: PreparedStatement, bytes: u64) -> Result<(), SqlError> {
+        let mut charge = self.memory.charge();
+        charge.set(STATEMENT_BYTES + bytes)?;
+        self.statements.insert(id, KeptStatement { prepared, _charge: charge });
+        Ok(())
     }
 
     /// The plan of an INSERT … VALUES of literals and parameters; `None` for anything else.
@@ -137,8 +159,8 @@ impl EngineSession {
     /// # Errors
     /// There is none, or it fails.
     pub(crate) async fn execute(&mut self, id: u32, params: &dyn Parameters) -> Result<Answer, SqlError> {
-        let Some(mut statement) = self.statements.remove(&id) else { return Err(unknown_statement(id)) };
-        let outcome = match &mut statement {
+        let Some(mut kept) = self.statements.remove(&id) else { return Err(unknown_statement(id)) };
+        let outcome = match &mut kept.prepared {
             PreparedStatement::Insert(insert) => {
                 self.process.begin(self.database.as_deref(), &insert.text);
                 self.execute_insert(insert, params).await
@@ -151,7 +173,7 @@ impl EngineSession {
                 Box::pin(self.run(general.statement.clone(), &values)).await
             }
         };
-        self.statements.insert(id, statement);
+        self.statements.insert(id, kept);
         outcome
     }
 
@@ -196,12 +218,23 @@ impl EngineSession {
     }
 }
 
-/// How many `?` a statement has.
-fn count_params(text: &str) -> usize {
-    use sqlparser::dialect::MySqlDialect;
-    use sqlparser::tokenizer::{Token, Tokenizer};
-    let tokens = Tokenizer::new(&MySqlDialect {}, text).tokenize().unwrap_or_default();
-    tokens.iter().filter(|token| matches!(token, Token::Placeholder(mark) if mark == "?")).count()
+/// Counts of a statement's text.
+struct Counted {
+    /// `?`
+    params: usize,
+    /// Everything but white space and comments.
+    tokens: u64,
+}
+
+impl Counted {
+    fn of(text: &str) -> Self {
+        use sqlparser::dialect::MySqlDialect;
+        use sqlparser::tokenizer::{Token, Tokenizer};
+        let mut all = Tokenizer::new(&MySqlDialect {}, text).tokenize().unwrap_or_default();
+        all.retain(|token| !matches!(token, Token::Whitespace(_)));
+        let params = all.iter().filter(|token| matches!(token, Token::Placeholder(mark) if mark == "?"));
+        Self { params: params.count(), tokens: all.len() as u64 }
+    }
 }
 
 fn param_count_u16(count: usize) -> Result<u16, SqlError> {

@@ -17,18 +17,25 @@ const USER_VARIABLES_MAX: usize = 1024;
 /// Bytes of the names and values of all user variables of a session.
 const USER_VARIABLES_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Sets a user variable, or removes it.
+/// Bytes of names and values.
+fn bytes_of(variables: &BTreeMap<String, String>) -> usize {
+    variables.iter().map(|(name, value)| name.len() + value.len()).sum()
+}
+
+/// Sets a user variable, or removes it. Returns the bytes of all.
 ///
 /// # Errors
-/// If the session would have too many, or too large ones.
+/// If the session would have too many, or too large ones; nothing has changed then.
 fn set_user_variable(
     variables: &mut BTreeMap<String, String>,
     name: String,
     value: Option<String>,
-) -> Result<(), SqlError> {
+) -> Result<usize, SqlError> {
+    let own = variables.get(&name).map_or(0, |value| name.len() + value.len());
+    let bytes_of_others = bytes_of(variables) - own;
     let Some(value) = value else {
         variables.remove(&name);
-        return Ok(());
+        return Ok(bytes_of_others);
     };
     let refused = |what: String| {
         let text = format!("@{name} can't be set: {what}; SET @name = NULL forgets a variable");
@@ -37,16 +44,14 @@ fn set_user_variable(
     if variables.len() >= USER_VARIABLES_MAX && !variables.contains_key(&name) {
         return refused(format!("the session has {USER_VARIABLES_MAX} user variables, which is the most"));
     }
-    let others = variables.iter().filter(|(known, _)| **known != name);
-    let bytes =
-        others.map(|(known, value)| known.len() + value.len()).sum::<usize>() + name.len() + value.len();
+    let bytes = bytes_of_others + name.len() + value.len();
     if bytes > USER_VARIABLES_BYTES_MAX {
         return refused(format!(
             "the user variables of the session would have {bytes} bytes, and may have {USER_VARIABLES_BYTES_MAX}"
         ));
     }
     variables.insert(name, value);
-    Ok(())
+    Ok(bytes)
 }
 
 impl EngineSession {
@@ -60,6 +65,8 @@ impl EngineSession {
         for item in items {
             if let Err(error) = self.set_one(item, params).await {
                 (self.variables, self.user_variables) = before;
+                // As before the assignments, unless another session has taken the memory meanwhile.
+                let _ = self.variables_charge.set(bytes_of(&self.user_variables) as u64);
                 return Err(error);
             }
         }
@@ -71,7 +78,11 @@ impl EngineSession {
             SetItem::Variable { scope, name, value } => self.set_variable(scope, &name, value, params).await,
             SetItem::UserVariable { name, value } => {
                 let value = self.value_of(value, params).await?;
-                set_user_variable(Arc::make_mut(&mut self.user_variables), name, value)
+                let mut variables = BTreeMap::clone(&self.user_variables);
+                let bytes = set_user_variable(&mut variables, name, value)?;
+                self.variables_charge.set(bytes as u64)?;
+                self.user_variables = Arc::new(variables);
+                Ok(())
             }
             SetItem::Names { charset, collation } => {
                 self.set_charset(charset.as_deref())?;
@@ -177,7 +188,7 @@ impl EngineSession {
 mod tests {
     use super::*;
 
-    fn set(variables: &mut BTreeMap<String, String>, name: &str, value: &str) -> Result<(), String> {
+    fn set(variables: &mut BTreeMap<String, String>, name: &str, value: &str) -> Result<usize, String> {
         let set = set_user_variable(variables, name.to_owned(), Some(value.to_owned()));
         set.map_err(|error| error.detail_text().to_owned())
     }

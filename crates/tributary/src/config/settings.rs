@@ -198,6 +198,9 @@ settings! {
     /// Limit on simultaneous MySQL sessions; `root` or `admin` may open one more.
     qe_max_connection: u64 = "4096", count(1, COUNT_MAX);
 
+    /// Memory of the prepared statements and user variables of all sessions. One session may have an eighth.
+    session_mem_limit: u64 = "536870912", bytes(1 << 20, u64::MAX);
+
     /// Largest MySQL packet.
     max_allowed_packet: u64 = "67108864", bytes(1024, 1 << 30);
 

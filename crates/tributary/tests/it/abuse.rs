@@ -369,6 +369,60 @@ fn loads_beyond_the_memory_limit_wait_for_flushes() {
     });
 }
 
+#[test]
+fn what_sessions_hold_is_bounded_in_bytes_for_one_and_for_all() {
+    const OWN_MAX: usize = 1 << 20;
+    let server = Server::with_settings(&[("session_mem_limit", &(8 * OWN_MAX).to_string())]);
+    let value = "x".repeat(OWN_MAX - 1000);
+    let holders: Vec<Client> = (0..8)
+        .map(|_| {
+            let mut holder = server.connect();
+            holder.ok(&format!("SET @v = '{value}'"));
+            let refused = holder.error("SET @u = 'short', @w = CONCAT(@v, 'x')");
+            assert!(refused.message.contains("of this session take"), "{refused}");
+            assert!(refused.message.contains("raise session_mem_limit"), "{refused}");
+            assert_eq!(holder.rows("SELECT LENGTH(@v), @u, @w"), [format!("{}|NULL|NULL", value.len())]);
+            holder
+        })
+        .collect();
+    let mut another = server.connect();
+    let refused = another.error(&format!("SET @v = '{}'", &value[..100_000]));
+    assert!(refused.message.contains("of all sessions take 838"), "{refused}");
+    assert!(server.metric("tributary_session_bytes ") > 8.0 * value.len() as f64);
+    drop(holders);
+    wait_until("the memory is free again", || another.try_query(&format!("SET @v = '{value}'")).is_ok());
+    another.ok("SET @v = NULL");
+    assert_eq!(server.metric("tributary_session_bytes "), 0.0);
+}
+
+#[test]
+fn prepared_statements_of_a_session_are_bounded_in_bytes() {
+    let server = Server::with_settings(&[("session_mem_limit", "8388608")]);
+    let db = server.database().with_dt("");
+    let address = ("127.0.0.1", server.mysql_port());
+    let connect = || {
+        let client = tributary_client::Client::connect(address, Some(&db.name), Some(SOCKET_PATIENCE));
+        client.expect("root may connect")
+    };
+    let general = format!("SELECT {} FROM dt", vec!["id + 1"; 100].join(", "));
+    let insert = format!("INSERT INTO dt VALUES {}", vec!["(?, ?, ?)"; 500].join(", "));
+    for sql in [general, insert] {
+        let mut client = connect();
+        let mut statements = Vec::new();
+        let refused = loop {
+            match client.prepare(&sql) {
+                Ok(statement) => statements.push(statement),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(refused.contains("prepared statements and user variables of this session"), "{refused}");
+        assert!((5..100).contains(&statements.len()), "{} statements", statements.len());
+        client.close(statements.remove(0)).expect("sent");
+        client.prepare(&sql).expect("one was closed");
+    }
+    wait_until("the sessions have ended", || server.metric("tributary_session_bytes ") == 0.0);
+}
+
 /// 800 loads of 240 KB at once are six times the memory for loads: they wait unread, and take hardly more than a few at a time.
 #[test]
 fn loads_that_arrive_together_take_the_memory_of_a_few_and_all_succeed() {

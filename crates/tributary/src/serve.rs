@@ -2,6 +2,7 @@
 
 use crate::config::{Config, Settings};
 use crate::listen::{listen, own_address};
+use crate::modes;
 use std::error::Error;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -23,7 +24,13 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 /// # Errors
 /// The reason why the server can't start, with the remedy.
 pub fn run(config: &Config) -> Outcome<()> {
-    let _log = crate::log::start(&config.settings);
+    let settings = &config.settings;
+    modes::set_umask(settings.umask);
+    let _log = crate::log::start(settings);
+    let wal_dirs = settings.wal_dirs();
+    let directories = std::iter::once(&settings.storage_root_path).chain(&wal_dirs);
+    let directories: Vec<&Path> = directories.map(PathBuf::as_path).collect();
+    modes::Open::of(&directories, settings.umask).iter().for_each(modes::Open::warn);
     if !config.ignored.is_empty() {
         let names = config.ignored.join(", ");
         tracing::info!("environment variables that a container platform sets are no settings: {names}");

@@ -34,9 +34,9 @@ use crate::queries::Queries;
 use crate::queries::namespace::{EngineNamespace, Facts, ShownJobs};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
-use std::fs::{File, OpenOptions, Permissions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::future::Future;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
@@ -96,6 +96,7 @@ impl Engine {
     ) -> Result<(Arc<Self>, RecoveryReport), StartError> {
         let started = Instant::now();
         let lock = lock_state(&options.state_dir)?;
+        private_directories(&options)?;
         let metrics = Metrics::new()?;
         let requests = Arc::new(RequestMetrics::new(metrics.registry())?);
         let ingest_metrics = Arc::new(IngestMetrics::new(metrics.registry())?);
@@ -371,6 +372,19 @@ impl Shared {
 /// Makes or empties a directory of files that no start needs.
 fn empty_directory(path: PathBuf) -> Result<PathBuf, StartError> {
     emptied(path.clone()).map_err(|source| StartError::Io { action: "empty", path, source })
+}
+
+/// Creates the directories that only the server's user may read, whatever others may read.
+fn private_directories(options: &EngineOptions) -> Result<(), StartError> {
+    let below = ["error_log", "keys"].map(|name| options.state_dir.join(name));
+    for path in options.ingest.wal_dirs.iter().chain(&below) {
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|source| StartError::Io {
+            action: "create",
+            path: path.clone(),
+            source,
+        })?;
+    }
+    Ok(())
 }
 
 fn lock_state(root: &Path) -> Result<File, StartError> {

@@ -9,9 +9,9 @@
 use crate::variables::time_zone::{self, Zone};
 use bytes::Bytes;
 use parking_lot::Mutex;
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,7 +54,7 @@ pub(crate) fn disk_limit(setting_bytes: u64, directory: &Path) -> u64 {
     }
 }
 
-/// Creates an empty directory for files that are not needed after a restart.
+/// Creates an empty, private directory for files that are not needed after a restart.
 ///
 /// # Errors
 /// If it can't be emptied or created.
@@ -63,7 +63,7 @@ pub(crate) fn emptied(directory: PathBuf) -> io::Result<PathBuf> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    std::fs::create_dir_all(&directory)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
     Ok(directory)
 }
 

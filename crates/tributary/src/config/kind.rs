@@ -119,6 +119,16 @@ pub(super) const fn optional_host() -> Accepts<Option<String>> {
     })
 }
 
+/// Bits that files and directories do not get. The owner's stay.
+pub(super) const fn umask() -> Accepts<u32> {
+    text("an octal number of the rights that group and others do not get, like `077` or `027`", |text| {
+        let is_octal =
+            (1..=4).contains(&text.len()) && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
+        let bits = u32::from_str_radix(text, 8).ok().filter(|_| is_octal)?;
+        (bits & !0o077 == 0).then_some(bits)
+    })
+}
+
 pub(super) const fn address() -> Accepts<IpAddr> {
     text("an IP address like `127.0.0.1`", |text| text.parse().ok())
 }

@@ -68,6 +68,9 @@ settings! {
     /// Directory of all data: the catalog, the write-ahead log and the Delta tables.
     storage_root_path: PathBuf = "./tributary-data", directory();
 
+    /// Rights that created files and directories do not give to group and others, as in a shell. `027` lets a group read the Delta tables; the logs, the catalog, keys and error logs stay private.
+    umask: u32 = "077", umask();
+
     /// Address that the ports listen on. Anything but loopback requires that every user has a password.
     bind: IpAddr = "127.0.0.1", address();
 

@@ -51,6 +51,7 @@ mod logins;
 mod manual_insert;
 mod manual_stream_load;
 mod many_tables;
+mod modes;
 mod nested_change;
 mod nested_types;
 mod node;

@@ -19,6 +19,7 @@ mod dialect;
 mod errors;
 mod escapes;
 mod file_calls;
+mod kind;
 mod limits;
 pub mod names;
 mod parse;
@@ -42,7 +43,7 @@ pub use parse::{CreateTableAs, CreateView, ViewBody, ViewStatement};
 pub use parse::{HttpStream, parse, parse_csv_schema, parse_expression, parse_http_stream, parse_query};
 pub use parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
 pub use parse::{Recover, Recovered, RecycledId};
-pub use secrets::{is_secret_property, without_secrets};
+pub use secrets::{Redacted, is_secret_property, outline, redacted, without_secrets};
 pub use split::split;
 pub use table::{
     DynamicFacts, QueryColumn, Replacement, Scheduled, add_temporary, apply_alter, apply_alters, beside,

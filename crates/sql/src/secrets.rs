@@ -1,9 +1,15 @@
 //! Statements as they may be shown to others: without the keys that they name.
 //!
-//! Hidden are texts of properties whose names say so, users and passwords in URLs, and passwords of users (`IDENTIFIED BY`,
-//! `SET PASSWORD`, `PASSWORD()`).
+//! Hidden are texts of properties unless their names are known to be harmless ([`harmless`]), users, passwords and queries of URLs,
+//! and passwords of users (`IDENTIFIED BY`, `SET PASSWORD`, `PASSWORD()`). That works on lexemes, so that it works on the beginning
+//! of a long statement, too. A text that is no statement may have a secret anywhere: [`outline`] is all that may be shown of it.
+
+mod harmless;
+mod redacted;
 
 use crate::split::{Lexeme, skip_lexeme};
+use harmless::is_harmless;
+pub use redacted::{Redacted, outline, redacted};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -23,13 +29,10 @@ const SECRET: [&str; 10] = [
 const HIDDEN: &str = "***";
 
 /// Returns the statement, or its beginning, without the secret texts of properties (`"name" = "text"`) and without secrets in
-/// URLs: user and password, and the query of a property whose name marks it as a URL.
+/// URLs: user and password, and the query, which may be a signature.
 #[must_use]
 pub fn without_secrets(sql: &str) -> Cow<'_, str> {
-    let mut secrets = secrets(sql);
-    secrets.extend(passwords(sql));
-    secrets.sort_unstable_by_key(|secret| secret.start);
-    secrets.dedup_by(|next, before| next.start < before.end);
+    let secrets = all_secrets(sql);
     if secrets.is_empty() {
         return Cow::Borrowed(sql);
     }
@@ -44,12 +47,13 @@ pub fn without_secrets(sql: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// How much of a property's text is secret.
-#[derive(Clone, Copy, PartialEq)]
-enum Hides {
-    All,
-    /// The query of a URL, which may be a signature.
-    Query,
+/// The positions of all secrets, in order and apart from each other.
+fn all_secrets(sql: &str) -> Vec<Range<usize>> {
+    let mut secrets = secrets(sql);
+    secrets.extend(passwords(sql));
+    secrets.sort_unstable_by_key(|secret| (secret.start, usize::MAX - secret.end));
+    secrets.dedup_by(|next, before| next.start < before.end);
+    secrets
 }
 
 /// Finds the secrets, without the quotes around them.
@@ -57,44 +61,69 @@ fn secrets(sql: &str) -> Vec<Range<usize>> {
     #[derive(PartialEq)]
     enum Before {
         Other,
-        Name(Hides),
-        Equals(Hides),
+        /// A text, and whether it is where properties have their names.
+        Text(Range<usize>, bool),
+        /// The name of a secret property, and `=`.
+        Equals,
     }
     let bytes = sql.as_bytes();
     let mut found = Vec::new();
     let (mut at, mut before) = (0, Before::Other);
+    // Properties are in parentheses, and begin after one or a comma.
+    let (mut depth, mut begins) = (0_usize, false);
     while at < bytes.len() {
-        let (next, kind) = skip_lexeme(bytes, at);
+        let (mut next, kind) = skip_lexeme(bytes, at);
         let lexeme = &bytes[at..next];
         if !matches!(kind, Lexeme::Blank) {
             let is_text = matches!(lexeme[0], b'\'' | b'"');
             before = match before {
-                Before::Name(hides) if lexeme == b"=" => Before::Equals(hides),
-                Before::Equals(Hides::All) if is_text => {
-                    found.push(inside(lexeme, at));
-                    Before::Other
-                }
-                Before::Equals(Hides::Query) if is_text => {
-                    found.extend(user_of_url(lexeme, at));
-                    found.extend(query_of_url(lexeme, at));
-                    Before::Other
-                }
-                _ if is_text => {
-                    found.extend(user_of_url(lexeme, at));
-                    if is_secret(lexeme) {
-                        Before::Name(Hides::All)
-                    } else if lexeme.to_ascii_lowercase().windows(3).any(|part| part == b"uri") {
-                        Before::Name(Hides::Query)
+                Before::Text(name, is_property) if lexeme == b"=" => {
+                    let name = &bytes[name];
+                    if is_secret(name) || is_property && !is_harmless(name) {
+                        Before::Equals
                     } else {
                         Before::Other
                     }
                 }
+                Before::Equals if is_text => {
+                    next = doubled(bytes, next, lexeme[0]);
+                    found.push(inside(&bytes[at..next], at));
+                    Before::Other
+                }
+                Before::Equals => {
+                    let value =
+                        bytes[at..].iter().take_while(|byte| !b"(),; \t\r\n'\"".contains(byte)).count();
+                    if value > 0 {
+                        found.push(at..at + value);
+                    }
+                    next = at + value.max(1);
+                    Before::Other
+                }
+                _ if is_text => {
+                    found.extend(user_of_url(lexeme, at));
+                    found.extend(query_of_url(lexeme, at));
+                    Before::Text(inside(lexeme, at), depth > 0 && begins)
+                }
                 _ => Before::Other,
             };
+            begins = matches!(lexeme, b"(" | b",");
+            match lexeme {
+                b"(" => depth += 1,
+                b")" => depth = depth.saturating_sub(1),
+                _ => {}
+            }
         }
         at = next;
     }
     found
+}
+
+/// The end of a text whose first part ends here: a doubled quote belongs to it.
+fn doubled(bytes: &[u8], mut end: usize, quote: u8) -> usize {
+    while bytes.get(end) == Some(&quote) {
+        end = skip_lexeme(bytes, end).0;
+    }
+    end
 }
 
 /// Meaning of the next text, according to the words before it.
@@ -139,11 +168,9 @@ fn passwords(sql: &str) -> Vec<Range<usize>> {
         let lexeme = &bytes[at..next];
         if !matches!(kind, Lexeme::Blank) {
             said = match (said, lexeme[0]) {
-                (Said::Password, quote @ (b'\'' | b'"')) => {
-                    // A doubled quote within the text.
-                    while bytes.get(next) == Some(&quote) {
-                        next = skip_lexeme(bytes, next).0;
-                    }
+                // Texts side by side are one.
+                (Said::Password | Said::Hidden, quote @ (b'\'' | b'"')) => {
+                    next = doubled(bytes, next, quote);
                     found.push(inside(&bytes[at..next], at));
                     Said::Hidden
                 }
@@ -216,12 +243,17 @@ mod tests {
                 r#"FROM KAFKA ("property.ssl.key.pem" = "***", "property.sasl.username" = "me", "property.sasl.jaas.config" = "***")"#,
             ),
             (
+                r#"s3("uri" = "s3://b/x", "s3.acces_kye" = "a""b", "Format" = "csv", "pin" = 1234)"#,
+                r#"s3("uri" = "s3://b/x", "s3.acces_kye" = "***", "Format" = "csv", "pin" = ***)"#,
+            ),
+            ("IF('a' = 'b', 'c', x = 'd')", "IF('a' = '***', 'c', x = 'd')"),
+            (
                 r#"HTTP("uri" = "https://me:hush@host:1/a.csv?signature=hush", "format" = "csv")"#,
                 r#"HTTP("uri" = "https://***@host:1/a.csv?***", "format" = "csv")"#,
             ),
             (
-                "DATA INFILE('http://me:hush@host/a?b') 'https://host/?shown' 'a://b@",
-                "DATA INFILE('http://***@host/a?b') 'https://host/?shown' 'a://***@",
+                "DATA INFILE('http://me:hush@host/a?hush') 'https://host/?hush' 'a://b@",
+                "DATA INFILE('http://***@host/a?***') 'https://host/?***' 'a://***@",
             ),
             (r#"SELECT "secret", "a" = "b""#, r#"SELECT "secret", "a" = "b""#),
             (
@@ -246,6 +278,10 @@ mod tests {
                 "ALTER USER u IDENTIFIED WITH mysql_native_password BY '***' REQUIRE NONE COMMENT 'shown'",
             ),
             ("x IDENTIFIED WITH 'plugin' AS '*HASH'", "x IDENTIFIED WITH '***' AS '***'"),
+            (
+                "ALTER USER u IDENTIFIED BY 'hush' 'hush' COMMENT 'shown'",
+                "ALTER USER u IDENTIFIED BY '***' '***' COMMENT 'shown'",
+            ),
             ("CREATE USER u IDENTIFIED BY PASSWORD '*HASH'", "CREATE USER u IDENTIFIED BY PASSWORD '***'"),
             ("SET PASSWORD FOR 'u'@'%' = PASSWORD('hush')", "SET PASSWORD FOR 'u'@'%' = PASSWORD('***')"),
             ("SET PASSWORD = 'hush'", "SET PASSWORD = '***'"),

@@ -20,6 +20,8 @@ use tributary_types::process;
 /// Lines and bytes that wait for the thread.
 const LINES_MAX: usize = 8192;
 const BYTES_MAX: usize = 16 * 1024 * 1024;
+/// The parser of statements logs warnings only.
+const PARSER: &str = "sqlparser=warn";
 /// How long the end of the server waits for the last lines.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
 
@@ -44,6 +46,8 @@ pub struct Flush(Log);
 pub fn start(settings: &Settings) -> Flush {
     let log = Log::to(io::stderr());
     let filter = tracing_subscriber::EnvFilter::new(&settings.log_level);
+    // At its level debug the parser logs each literal of a statement, passwords among them.
+    let filter = filter.add_directive(PARSER.parse().expect("a directive"));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(log.clone())

@@ -8,9 +8,9 @@
 //! Invariant: [`HeadWatch::take`] is true only for a request whose own head has both headers. The head of a request
 //! that was sent before the answer to the one in front of it may go unseen: then the chunks decide.
 
-use crate::transport::Transport;
 use crate::deadline::Deadline;
 use crate::head_bytes::HeadCharge;
+use crate::transport::Transport;
 use memchr::memchr;
 use std::io;
 use std::pin::Pin;

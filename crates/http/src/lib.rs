@@ -44,13 +44,13 @@ pub use answer::{ExistingJob, LoadAnswer, LoadStatus, LoadTimes};
 pub use body::{BodyError, BodyMeter, LoadBody};
 pub use code::LoadCode;
 pub use options::{HttpOptions, Redirect};
+pub use peer::Peer;
 pub use request::{
     ColumnMapping, HttpStreamRequest, MergeHeaders, MergeType, StreamLoadRequest, TIMEOUT_DEFAULT,
     TIMEOUT_SECONDS_MAX, TableHeaders, TwoPhaseOp, TwoPhaseTarget, UpdateHeaders, UpdateMode,
 };
 pub use route::{error_url, file_of_error_url};
 pub use server::serve;
-pub use peer::Peer;
 pub use service::{
     AnsweredLoad, Authenticator, Backend, ErrorLogReader, Health, InspectService, LabelInfo, LoadService,
     Services, WalCount,

@@ -27,7 +27,7 @@ impl Peer {
     /// A client that has reached this address.
     #[cfg(test)]
     pub fn at(local: SocketAddr) -> Self {
-        Self { ip: local.ip(), local: Some(local), has_logged_in: AtomicBool::new(false) }
+        Self { ip: local.ip(), local: Some(local), tls: None, has_logged_in: AtomicBool::new(false) }
     }
 
     /// Notes that a user has proved a password on this connection.

@@ -60,6 +60,7 @@ impl Statement {
             Self::Grant(_) => "GRANT",
             Self::Revoke(_) => "REVOKE",
             Self::Kill(_) => "KILL",
+            Self::ReloadTls => "ALTER INSTANCE",
             Self::UnlockTables => "UNLOCK",
         }
     }

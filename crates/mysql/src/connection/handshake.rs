@@ -137,7 +137,9 @@ pub(super) async fn open(
 pub(super) const fn refusal(code: ErrorCode) -> Refusal {
     match code {
         ErrorCode::TooManyConnections => Refusal::MysqlSessions,
-        ErrorCode::BadHandshake | ErrorCode::UnsupportedAuthMode | ErrorCode::SecureTransportRequired => Refusal::MysqlHandshake,
+        ErrorCode::BadHandshake | ErrorCode::UnsupportedAuthMode | ErrorCode::SecureTransportRequired => {
+            Refusal::MysqlHandshake
+        }
         _ => Refusal::MysqlLogin,
     }
 }

@@ -145,6 +145,14 @@ impl Catalog {
         uncancelled(Arc::clone(&self.shared).create_database(name.to_owned())).await
     }
 
+    /// Creates the server's own database, `__internal_schema`, unless it exists.
+    ///
+    /// # Errors
+    /// [`CatalogError::Store`].
+    pub async fn create_internal_database(&self) -> Result<DbId> {
+        uncancelled(Arc::clone(&self.shared).create_internal_database()).await
+    }
+
     /// Drops a database with its tables, which are returned. Their locations are garbage then.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::Mutex;
-use tributary_types::system::is_reserved_database;
+use tributary_types::system::{INTERNAL_SCHEMA, is_internal_schema, is_reserved_database};
 use tributary_types::{DbId, TableDef, TableRef, host};
 
 type Result<T> = std::result::Result<T, CatalogError>;
@@ -114,6 +114,18 @@ impl Shared {
         .await
     }
 
+    /// Creates the server's own database, unless it exists.
+    pub(crate) async fn create_internal_database(self: Arc<Self>) -> Result<DbId> {
+        if let Some(database) = self.state.load().databases.get(INTERNAL_SCHEMA) {
+            return Ok(database.id);
+        }
+        self.change(|state| {
+            let id = state.next_db_id;
+            Ok((Operation::CreateDatabase { id, name: INTERNAL_SCHEMA.to_owned() }, id))
+        })
+        .await
+    }
+
     pub(crate) async fn drop_database(self: Arc<Self>, name: String) -> Result<Vec<Arc<TableDef>>> {
         self.change(|state| {
             refuse_reserved(&name)?;
@@ -160,8 +172,9 @@ impl Shared {
     }
 }
 
+/// The server's own database is not refused: users have no right to change it.
 pub(crate) fn refuse_reserved(database: &str) -> Result<()> {
-    if is_reserved_database(database) {
+    if is_reserved_database(database) && !is_internal_schema(database) {
         return Err(CatalogError::ReservedDatabase(database.to_owned()));
     }
     Ok(())

@@ -30,6 +30,8 @@ pub(crate) enum Privilege {
     Connect,
     Select,
     Load,
+    /// Remove all rows.
+    Truncate,
     Create,
     Alter,
     Drop,
@@ -273,7 +275,7 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
             Recover::Partition { table: name, .. } => (Privilege::Alter, table(name)),
         },
         Statement::DropRecycled(_) => (Privilege::Admin, Object::Server),
-        Statement::TruncateTable { table: name, .. } => (Privilege::Load, table(name)),
+        Statement::TruncateTable { table: name, .. } => (Privilege::Truncate, table(name)),
         Statement::AlterTable { table: name, .. } | Statement::CancelAlter { table: name, .. } => {
             (Privilege::Alter, table(name))
         }

@@ -7,7 +7,7 @@
 
 pub(crate) mod record;
 
-use crate::access::finished::{Door, FinishedRequest, RequestMetrics};
+use crate::access::finished::{Door, Failure, FinishedRequest, LoadFacts, Requests, Stated};
 use crate::access::interrupt::{Interrupt, Interrupted, Stop};
 use parking_lot::Mutex;
 use record::Envelope;
@@ -23,7 +23,7 @@ use tributary_catalog::{Catalog, JobRecord};
 use tributary_ingest::Watcher;
 use tributary_sql::JobsBy;
 use tributary_types::pattern::like;
-use tributary_types::{Principal, SourceId, SqlError, host};
+use tributary_types::{ErrorCode, Principal, SourceId, SqlError, host};
 
 /// Jobs of a kind that run at a time; later ones are PENDING.
 const RUNNING_MAX: usize = 2;
@@ -67,6 +67,10 @@ pub(crate) trait Record: Clone + Send + Sync + Serialize + DeserializeOwned + 's
     }
     /// The reason of its failure, if it has failed.
     fn failure(&self) -> Option<&str>;
+    /// The transaction of its rows, once it has one.
+    fn txn(&self) -> Option<u64> {
+        None
+    }
     /// Rows that it has loaded or written.
     fn rows(&self) -> u64 {
         0
@@ -148,7 +152,24 @@ pub(crate) struct JobParts {
     /// This node's id.
     pub node: String,
     pub watcher: Watcher,
-    pub requests: Arc<RequestMetrics>,
+    pub requests: Arc<Requests>,
+}
+
+impl JobParts {
+    /// Records the end of a job.
+    fn finished<R: Record>(&self, record: &R, took: Duration) {
+        let (user, host) = record.owner().unwrap_or_default();
+        let error = record.failure().map(|text| Failure { code: ErrorCode::Unknown.number(), text });
+        let statement = format!("{} {}.{}", R::KIND, record.db(), record.label());
+        // Nothing is looked up for the user.
+        let principal = &Principal::new(user, host, 0);
+        let request = FinishedRequest::new(principal, Door::Job, Stated::Plain(&statement, R::KIND), took);
+        let load = LoadFacts { txn: record.txn(), label: Some(record.label()), ..LoadFacts::default() };
+        let affected_rows = record.rows();
+        let request =
+            FinishedRequest { is_known: false, db: Some(record.db()), load, affected_rows, error, ..request };
+        self.requests.finished(&request, None);
+    }
 }
 
 /// All jobs of a kind, by their ids.
@@ -375,16 +396,7 @@ pub(crate) fn spawn<R: Record, O: Send + Sync + 'static>(
         }
         let record = announced.0.record();
         if record.finished_ms().is_some() {
-            let (user, host) = record.owner().unwrap_or_default();
-            jobs(&owner).parts.requests.finished(FinishedRequest {
-                // Nothing is looked up for it.
-                principal: &Principal::new(user, host, 0),
-                door: Door::Job,
-                statement: record.label(),
-                rows: record.rows(),
-                took: begun.elapsed(),
-                error: record.failure(),
-            });
+            jobs(&owner).parts.finished(&record, begun.elapsed());
         }
     });
 }

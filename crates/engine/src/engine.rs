@@ -13,11 +13,12 @@ mod records;
 mod start;
 
 use crate::access::accounts::Accounts;
-use crate::access::finished::RequestMetrics;
+use crate::access::finished::Requests;
 use crate::access::gate::Gate;
 use crate::access::logins::Logins;
 use crate::access::names::Names;
 use crate::access::processes::Processes;
+use crate::audit_table::AuditTable;
 use crate::ddl::Ddl;
 use crate::files::outfile::LineFormat;
 use crate::jobs::ServerJobs;
@@ -58,8 +59,9 @@ pub struct Engine {
     /// Names, connections, variables: what users see parts of.
     facts: Arc<Facts>,
     metrics: Metrics,
-    /// Counters of requests that have ended.
-    pub(crate) requests: Arc<RequestMetrics>,
+    /// The ends of requests.
+    pub(crate) requests: Arc<Requests>,
+    audit_table: AuditTable,
     tls: OnceLock<Arc<Tls>>,
     last_readiness: LastReadiness,
     pub(crate) sessions_memory: Arc<SessionsMemory>,
@@ -152,7 +154,15 @@ impl Engine {
         match value {
             Some(value) => globals.set_global(name, value),
             None => globals.reset(name),
-        }
+        }?;
+        let values = globals.values();
+        let text_bytes = usize::try_from(values.audit_plugin_max_sql_length).unwrap_or(usize::MAX);
+        self.requests.audit.set(
+            values.enable_audit_plugin,
+            text_bytes,
+            values.enable_prepared_stmt_audit_log,
+        );
+        Ok(())
     }
 
     /// From now on no user can be without a password: the server listens beyond loopback.

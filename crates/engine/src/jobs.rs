@@ -7,6 +7,7 @@ pub(crate) mod export;
 mod labels;
 pub(crate) mod routine_load;
 
+use crate::access::finished::Requests;
 use crate::access::gate::Gate;
 use crate::access::names::Names;
 use crate::background::JobParts;
@@ -39,6 +40,8 @@ pub(crate) struct ServerJobs {
     routine: RoutineLoads,
     pub(crate) broker_loads: BrokerLoads,
     exports: Exports,
+    /// The ends of tasks.
+    requests: Arc<Requests>,
 }
 
 /// The parts of [`ServerJobs`].
@@ -64,6 +67,7 @@ impl ServerJobs {
                 background.node.clone(),
                 Arc::new(Broker { egress: Arc::clone(&options.egress) }),
             ),
+            requests: Arc::clone(&background.requests),
             broker_loads: BrokerLoads::new(background.clone()),
             exports: Exports::new(background),
             catalog,

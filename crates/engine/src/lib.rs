@@ -11,6 +11,8 @@
 
 mod access;
 mod answer;
+mod audit;
+mod audit_table;
 mod background;
 mod ddl;
 mod engine;
@@ -30,6 +32,7 @@ use futures::future::BoxFuture;
 use std::sync::Arc;
 use tributary_ingest::RecoveryReport;
 
+pub use audit::options::{AuditOptions, WhenFull};
 pub use engine::Engine;
 pub use front::http::HttpLoads;
 pub use front::mysql::MysqlHooks;

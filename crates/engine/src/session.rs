@@ -3,6 +3,7 @@
 //! Not here: protocols; a statement's answer is an [`Answer`], which the client's front writes.
 
 mod definitions;
+mod ends;
 mod jobs;
 mod outfile;
 mod prepared;
@@ -10,7 +11,6 @@ mod rows;
 mod select;
 mod set;
 
-use crate::access::finished::{Door, FinishedRequest};
 use crate::access::processes::Process;
 use crate::access::{self, Object, Privilege};
 use crate::answer::Answer;
@@ -18,6 +18,8 @@ use crate::engine::Engine;
 use crate::load::builders::OwnBuilder;
 use crate::node::session_memory::{SessionCharge, SessionMemory};
 use crate::variables::Variables;
+use ends::Running;
+pub(crate) use ends::{Login, Volume, logged_in};
 use prepared::KeptStatement;
 pub(crate) use prepared::Parameters;
 use rows::explicit::ExplicitTransaction;
@@ -27,7 +29,6 @@ use rows::load_data::PendingLoad;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tributary_decode::{InsertOptions, LoadClock};
 use tributary_ingest::TransactionStatus;
@@ -92,6 +93,8 @@ pub(crate) struct EngineSession {
     pub(crate) last_insert: Option<LastInsert>,
     pub(crate) warnings: Vec<String>,
     pub(crate) process: Arc<Process>,
+    /// Facts about the statement that runs.
+    running: Running,
 }
 
 impl EngineSession {
@@ -102,7 +105,7 @@ impl EngineSession {
     pub fn open(engine: Arc<Engine>, info: NewSession) -> Result<Self, SqlError> {
         let principal = engine.gate.principal(&info.user, &info.peer.ip().to_string());
         engine.gate.check(&principal, Privilege::Connect, Object::Server)?;
-        let (who, peer, now) = (principal.clone(), info.peer.to_string(), engine.unix_ms());
+        let (who, peer, now) = (principal.clone(), info.peer.to_string().into(), engine.unix_ms());
         let process = engine.processes().enter(info.id, who, peer, now, info.kill);
         let memory = engine.sessions_memory.of_session();
         let mut session = Self {
@@ -124,6 +127,7 @@ impl EngineSession {
             last_insert: None,
             warnings: Vec::new(),
             process,
+            running: Running::default(),
         };
         if let Some(database) = info.database.filter(|database| !database.is_empty())
             && let Err(error) = session.use_database(&database)
@@ -204,7 +208,9 @@ impl EngineSession {
     /// # Errors
     /// Those of the statement.
     pub(crate) async fn run_parsed(&mut self, text: &str) -> Result<Answer, SqlError> {
+        self.running.kind = None;
         let statement = tributary_sql::parse(text)?;
+        self.parsed(statement.kind());
         // Boxed: its states are many, and the hot INSERT should not carry space for them.
         Box::pin(self.run(statement, &[])).await
     }
@@ -260,17 +266,6 @@ impl EngineSession {
 }
 
 impl EngineSession {
-    /// A command of the client begins, which this text is of.
-    pub(crate) fn begin_statement(&mut self, text: &str) {
-        self.process.begin(self.database.as_deref(), text);
-        self.pending_load = None;
-    }
-
-    /// The command has been answered.
-    pub(crate) fn end_statement(&self) {
-        self.process.end();
-    }
-
     /// Whether a statement waits for a file of the client.
     pub(crate) const fn awaits_file(&self) -> bool {
         self.pending_load.is_some()
@@ -359,32 +354,6 @@ impl EngineSession {
     /// The client has gone.
     pub(crate) async fn close(&mut self) {
         self.discard_transaction("the connection was closed").await;
-    }
-}
-
-impl EngineSession {
-    /// Records the end of a client's request.
-    pub(crate) fn finished(
-        &self,
-        door: Door,
-        statement: &str,
-        begun: Instant,
-        rows: u64,
-        outcome: &Result<(), SqlError>,
-    ) {
-        self.engine.requests.finished(FinishedRequest {
-            principal: &self.principal,
-            door,
-            statement,
-            rows,
-            took: begun.elapsed(),
-            error: outcome.as_ref().err().map(SqlError::detail_text),
-        });
-    }
-
-    /// The text of a prepared statement; empty for an unknown id.
-    pub(crate) fn prepared_text(&self, id: u32) -> &str {
-        self.statements.get(&id).map_or("", KeptStatement::text)
     }
 }
 

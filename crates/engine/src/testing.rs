@@ -2,6 +2,7 @@
 
 use crate::access::interrupt::Interrupt;
 use crate::access::{Access, Everything, Privilege};
+use crate::audit::options::AuditOptions;
 use crate::engine::Engine;
 use crate::front::mysql::text_lines;
 use crate::node::options::{EngineOptions, StorageRoot};
@@ -53,6 +54,7 @@ impl TestEngine {
             secure_load_dir: None,
             password_verifiers: StoredVerifiers::Both,
             egress: Arc::new(Egress::parse("127.0.0.0/8;::1/128").expect("networks")),
+            audit: AuditOptions::default(),
             ingest: IngestOptions {
                 wal_dirs: vec![directory.path().join("wal")],
                 retired_wal_dirs: Vec::new(),

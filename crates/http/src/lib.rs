@@ -52,7 +52,7 @@ pub use request::{
 pub use route::{error_url, file_of_error_url};
 pub use server::serve;
 pub use service::{
-    AnsweredLoad, Authenticator, Backend, ErrorLogReader, Health, InspectService, LabelInfo, LoadService,
-    Services, WalCount,
+    AnsweredLoad, Authenticator, Backend, ErrorLogReader, Health, InspectService, LabelInfo, LoadRoute,
+    LoadService, Services, WalCount,
 };
 pub use tributary_decode::Compression;

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 use tributary_decode::{BodyFormat, Compression};
-use tributary_types::{GroupCommitMode, Label, PartitionNames, TxnId};
+use tributary_types::{GroupCommitMode, Label, PartitionNames, TableRef, TxnId};
 
 /// A load's timeout when the header `timeout` is absent.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(600);
@@ -109,6 +109,14 @@ pub struct StreamLoadRequest {
     /// `None` with chunked transfer encoding.
     pub content_length: Option<u64>,
     pub chunked: bool,
+}
+
+impl StreamLoadRequest {
+    /// The table of the URL.
+    #[must_use]
+    pub fn table_ref(&self) -> TableRef {
+        TableRef { db: self.db.clone(), table: self.table.clone() }
+    }
 }
 
 /// An HTTP Stream: `PUT /api/_http_stream` with the statement in the header `sql`.

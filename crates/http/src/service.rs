@@ -50,6 +50,16 @@ pub struct AnsweredLoad {
     pub principal: Principal,
     pub peer: IpAddr,
     pub answer: LoadAnswer,
+    pub route: LoadRoute,
+    /// Whether the service ran it; others were refused for their heads.
+    pub has_begun: bool,
+}
+
+/// The endpoint of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadRoute {
+    StreamLoad,
+    HttpStream,
 }
 
 /// Whether the server does its work. The sentences are for everybody: they contain no names of tables or files.

@@ -34,7 +34,9 @@ pub use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType};
 pub use params::{ParamIter, ParamType, ParamValue, Params};
 pub use result::{OkInfo, ResultWriter};
 pub use server::serve;
-pub use session::{Account, ChangeUser, ConnectionInfo, Prepared, ServerHooks, Session, SessionStatus};
+pub use session::{
+    Account, ChangeUser, ConnectionInfo, Prepared, RefusedLogin, ServerHooks, Session, SessionStatus,
+};
 pub use shared::ServeOptions;
 pub use tributary_tls::Tls;
 pub use tributary_types::{AuthPlugin, PasswordHash};

@@ -43,15 +43,17 @@ pub struct ResultWriter<'a> {
     /// The columns of the result set whose rows are being written.
     columns: Option<Vec<Column>>,
     answered: bool,
-    /// Rows that were changed or returned so far.
-    rows: u64,
+    /// Rows that were changed so far.
+    affected_rows: u64,
+    /// Rows that were returned so far.
+    returned_rows: u64,
     /// The client's file with which the statement continues.
     file: Option<String>,
 }
 
 impl<'a> ResultWriter<'a> {
     pub(crate) fn new(out: &'a Out, form: AnswerForm) -> Self {
-        Self { out, form, columns: None, answered: false, rows: 0, file: None }
+        Self { out, form, columns: None, answered: false, affected_rows: 0, returned_rows: 0, file: None }
     }
 
     /// The client lets one text hold several statements (it may change this at any time).
@@ -66,10 +68,16 @@ impl<'a> ResultWriter<'a> {
         self.form.binary
     }
 
-    /// Rows of the results so far, and rows that their statements have changed.
+    /// Rows that statements have changed so far.
     #[must_use]
-    pub const fn rows(&self) -> u64 {
-        self.rows
+    pub const fn affected_rows(&self) -> u64 {
+        self.affected_rows
+    }
+
+    /// Rows of the results so far.
+    #[must_use]
+    pub const fn returned_rows(&self) -> u64 {
+        self.returned_rows
     }
 
     /// Requests a file from the client. The statement then returns without an answer and continues in
@@ -102,7 +110,7 @@ impl<'a> ResultWriter<'a> {
     /// The client has left, or a result set is unfinished.
     pub async fn ok(&mut self, info: OkInfo<'_>) -> Result<(), SqlError> {
         self.begin_result()?;
-        self.rows += info.affected_rows;
+        self.affected_rows += info.affected_rows;
         let status = self.form.status;
         self.out.with(|pending| pending.terminator(|out| write_ok(out, 0x00, info, status)));
         self.flush_if_large().await
@@ -138,7 +146,7 @@ impl<'a> ResultWriter<'a> {
     pub async fn batch(&mut self, batch: &RecordBatch) -> Result<(), SqlError> {
         let columns = self.columns.as_deref().ok_or_else(|| misuse("rows came before their columns"))?;
         let rows = Rows::new(columns, batch, self.form.binary)?;
-        self.rows += batch.num_rows() as u64;
+        self.returned_rows += batch.num_rows() as u64;
         let mut next = 0;
         while next < rows.count() {
             next = self.out.with(|pending| rows.encode(next, pending, FLUSH_BYTES))?;

@@ -7,6 +7,7 @@ use crate::result::ResultWriter;
 use async_trait::async_trait;
 use mysql_common::constants::{CapabilityFlags, StatusFlags};
 use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tributary_types::{
     ErrorCode, PasswordHash, SERVER_VERSION, Secret, SqlError, TlsRequirement, TlsSession,
@@ -186,6 +187,20 @@ pub struct ChangeUser {
     pub attributes: Vec<(String, String)>,
 }
 
+/// A client that was refused before it had a session.
+#[derive(Clone, Copy, Debug)]
+pub struct RefusedLogin<'a> {
+    /// The connection's id.
+    pub id: u32,
+    pub user: &'a str,
+    pub database: Option<&'a str>,
+    pub peer: SocketAddr,
+    /// When the client said who it is.
+    pub begun: Instant,
+    /// The error that it gets.
+    pub error: &'a SqlError,
+}
+
 /// The protocol's view of the server, for all connections.
 #[async_trait]
 pub trait ServerHooks: Send + Sync + 'static {
@@ -226,6 +241,11 @@ pub trait ServerHooks: Send + Sync + 'static {
     /// # Errors
     /// The error that the client gets (unknown database, …); the connection is closed.
     async fn open_session(&self, info: ConnectionInfo) -> Result<Box<dyn Session>, SqlError>;
+
+    /// Records a login that was refused before a session was opened. The default ignores it.
+    fn login_refused(&self, login: RefusedLogin<'_>) {
+        let _ = login;
+    }
 
     /// The text of `COM_STATISTICS` (`mysqladmin status`).
     fn statistics(&self) -> String {

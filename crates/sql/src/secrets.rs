@@ -1,8 +1,9 @@
 //! Statements as they may be shown to others: without the keys that they name.
 //!
-//! Hidden are texts of properties unless their names are known to be harmless ([`harmless`]), users, passwords and queries of URLs,
-//! and passwords of users (`IDENTIFIED BY`, `SET PASSWORD`, `PASSWORD()`). That works on lexemes, so that it works on the beginning
-//! of a long statement, too. A text that is no statement may have a secret anywhere: [`outline`] is all that may be shown of it.
+//! Hidden are texts of properties unless their names are known to be harmless ([`harmless`]), users, passwords and queries of
+//! URLs, and passwords of users (`IDENTIFIED BY`, `SET PASSWORD`, `PASSWORD()`). That works on lexemes, so that it works on the
+//! beginning of a long statement, too. A text that is no statement may have a secret anywhere: [`outline`] is all that may be
+//! shown of it.
 
 mod harmless;
 mod redacted;

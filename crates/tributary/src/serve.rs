@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use tributary_engine::{Engine, EngineOptions, HttpLoads, MysqlHooks, Ports, StorageRoot};
+use tributary_engine::{AuditOptions, Engine, EngineOptions, HttpLoads, MysqlHooks, Ports, StorageRoot};
 use tributary_ingest::IngestOptions;
 use tributary_mysql::ServeOptions;
 use tributary_tls::Tls;
@@ -137,6 +137,7 @@ fn refuse_own_files(settings: &Settings) -> Outcome<()> {
     let Some(open) = &settings.mysql_load_server_secure_path else { return Ok(()) };
     let real = real_path(open);
     let own = settings.wal_dirs().into_iter().map(|path| ("group_commit_wal_path", path));
+    let own = own.chain(settings.audit_log_dir.iter().map(|path| ("audit_log_dir", path.clone())));
     for (name, own) in std::iter::once(("storage_root_path", settings.storage_root_path.clone())).chain(own) {
         let real_own = real_path(&own);
         if real.starts_with(&real_own) || real_own.starts_with(&real) {
@@ -277,6 +278,15 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
         error_log_keep: settings.load_error_log_reserve_hours,
         dynamic_partition_interval: settings.dynamic_partition_check_interval_seconds,
         trash_expire: settings.catalog_trash_expire_second,
+        audit: AuditOptions {
+            directory: settings.audit_log_dir.clone(),
+            file_bytes: settings.audit_log_roll_bytes,
+            files: settings.audit_log_roll_num,
+            queue_records: settings.audit_queue_records as usize,
+            when_full: settings.audit_when_full,
+            has_table: settings.enable_audit_plugin,
+            table_days: settings.audit_log_table_days,
+        },
         ingest: IngestOptions {
             wal_dirs: settings.wal_dirs(),
             retired_wal_dirs: Vec::new(),

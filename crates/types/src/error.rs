@@ -103,6 +103,8 @@ pub enum ErrorCode {
     AutoIncrementType,
     /// AUTO_INCREMENT in a table with AGGREGATE KEY.
     AutoIncrementModel,
+    /// MySQL's "lock wait timeout exceeded", which clients retry: the server can't take the request now.
+    Busy,
 }
 
 impl ErrorCode {
@@ -163,6 +165,7 @@ impl ErrorCode {
             Self::DynamicBuckets => (5067, "42000"),
             Self::UnknownVariable => (1193, "HY000"),
             Self::PrivilegeDenied => (1227, "42000"),
+            Self::Busy => (1205, "HY000"),
             Self::WrongArguments => (1210, "HY000"),
             Self::GlobalVariable => (1229, "HY000"),
             Self::WrongValueForVariable => (1231, "42000"),

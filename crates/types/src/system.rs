@@ -6,8 +6,10 @@
 pub const INFORMATION_SCHEMA: &str = "information_schema";
 /// The databases that exist without having been created, as they are shown.
 pub const SYSTEM_DATABASES: [&str; 2] = [INFORMATION_SCHEMA, "mysql"];
+/// The database of tables that the server itself writes. It exists once it has one.
+pub const INTERNAL_SCHEMA: &str = "__internal_schema";
 /// Further names that no user's database can have.
-const RESERVED: [&str; 1] = ["__internal_schema"];
+const RESERVED: [&str; 1] = [INTERNAL_SCHEMA];
 
 /// Whether it is the database of tables about tables.
 #[must_use]
@@ -19,6 +21,12 @@ pub const fn is_information_schema(database: &str) -> bool {
 #[must_use]
 pub fn is_system_database(name: &str) -> bool {
     SYSTEM_DATABASES.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// Whether it is the database of tables that the server itself writes.
+#[must_use]
+pub fn is_internal_schema(database: &str) -> bool {
+    database == INTERNAL_SCHEMA
 }
 
 /// Whether no database of a user can have the name.

@@ -195,6 +195,16 @@ impl Kind {
 }
 
 impl BodyFormat {
+    /// The name of the format in texts.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Csv(_) => "csv",
+            Self::Json(_) => "json",
+            Self::Columnar(format) => format.name(),
+        }
+    }
+
     /// A decoder of a body whose fields are the target's, for a load run by `host`; `builder` may be any builder.
     ///
     /// # Errors

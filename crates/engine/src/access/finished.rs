@@ -1,16 +1,21 @@
 //! The end of each request, whatever its entry point: the one place that sees the user, the request and its outcome.
 //!
-//! Invariant: a request ends here once, when its answer is known: a text of statements or a prepared statement of a MySQL client,
-//! a load or a two-phase operation over HTTP, a job. Today that feeds metrics and the log; an audit log and quotas belong here.
+//! Invariant: a request ends here once, when its answer is known: a statement or a prepared statement of a MySQL client, a login,
+//! a load or another request over HTTP, a job or a task of one. That feeds metrics, the log and the audit log; quotas belong
+//! here.
 //!
 //! Not its business: the answers, and loads within a request.
 
+use crate::audit::entry::{Entry, Text, beginning};
+use crate::audit::{Admission, Audit};
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry, exponential_buckets,
 };
+use std::sync::Arc;
 use std::time::Duration;
-use tributary_sql::without_secrets;
-use tributary_types::Principal;
+use tributary_sql::{outline, redacted};
+use tributary_types::host::unix_ms;
+use tributary_types::{Principal, SqlError};
 
 /// The entry point of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,11 +26,28 @@ pub(crate) enum Door {
     HttpStream,
     TwoPhase,
     Job,
+    /// A batch of a ROUTINE LOAD.
+    Task,
+    MysqlLogin,
+    /// A refused login over HTTP; others are requests.
+    HttpLogin,
+    /// A request over HTTP that is no load.
+    HttpApi,
 }
 
 impl Door {
-    const ALL: [Self; 6] =
-        [Self::Statement, Self::Prepared, Self::StreamLoad, Self::HttpStream, Self::TwoPhase, Self::Job];
+    const ALL: [Self; 10] = [
+        Self::Statement,
+        Self::Prepared,
+        Self::StreamLoad,
+        Self::HttpStream,
+        Self::TwoPhase,
+        Self::Job,
+        Self::Task,
+        Self::MysqlLogin,
+        Self::HttpLogin,
+        Self::HttpApi,
+    ];
 
     const fn name(self) -> &'static str {
         match self {
@@ -35,7 +57,52 @@ impl Door {
             Self::HttpStream => "http_stream",
             Self::TwoPhase => "two_phase",
             Self::Job => "job",
+            Self::Task => "task",
+            Self::MysqlLogin => "mysql_login",
+            Self::HttpLogin => "http_login",
+            Self::HttpApi => "http_api",
         }
+    }
+
+    const fn protocol(self) -> &'static str {
+        match self {
+            Self::Statement | Self::Prepared | Self::MysqlLogin => "mysql",
+            Self::StreamLoad | Self::HttpStream | Self::TwoPhase | Self::HttpLogin | Self::HttpApi => "http",
+            Self::Job | Self::Task => "job",
+        }
+    }
+}
+
+/// The text of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stated<'a> {
+    /// A statement, with its kind, that was parsed.
+    Statement(&'a str, &'static str),
+    /// A text that was not understood. It may contain anything.
+    Illegible(&'a str),
+    /// Words of the server and names, with the kind of the request.
+    Plain(&'a str, &'static str),
+}
+
+/// The transaction of a request that has loaded rows, as far as it is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LoadFacts<'a> {
+    pub table: Option<&'a str>,
+    pub format: Option<&'static str>,
+    pub txn: Option<u64>,
+    pub label: Option<&'a str>,
+}
+
+/// Why a request failed: its number for MySQL's clients, and its text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure<'a> {
+    pub code: u16,
+    pub text: &'a str,
+}
+
+impl<'a> From<&'a SqlError> for Failure<'a> {
+    fn from(error: &'a SqlError) -> Self {
+        Self { code: error.code.number(), text: error.detail_text() }
     }
 }
 
@@ -43,19 +110,56 @@ impl Door {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FinishedRequest<'a> {
     pub principal: &'a Principal,
+    /// Whether there is such a user; one that failed to log in may be nobody.
+    pub is_known: bool,
     pub door: Door,
-    /// The statement, or the name of the load or job. It may contain secrets, which are never shown.
-    pub statement: &'a str,
-    /// Rows that were changed, loaded or returned.
-    pub rows: u64,
+    pub stated: Stated<'a>,
+    /// The connection's number and the client's address with its port; the principal has the host.
+    pub connection: Option<(u32, &'a Arc<str>)>,
+    pub db: Option<&'a str>,
+    pub load: LoadFacts<'a>,
+    /// Rows that were changed or loaded.
+    pub affected_rows: u64,
+    pub returned_rows: u64,
+    pub received_bytes: u64,
     pub took: Duration,
     /// The error of a failed request.
-    pub error: Option<&'a str>,
+    pub error: Option<Failure<'a>>,
+    /// Whether the audit log has a record of it, if there is an audit log.
+    pub is_recorded: bool,
+}
+
+impl<'a> FinishedRequest<'a> {
+    /// A request about which nothing else is known.
+    pub const fn new(principal: &'a Principal, door: Door, stated: Stated<'a>, took: Duration) -> Self {
+        Self {
+            principal,
+            is_known: true,
+            door,
+            stated,
+            connection: None,
+            db: None,
+            load: LoadFacts { table: None, format: None, txn: None, label: None },
+            affected_rows: 0,
+            returned_rows: 0,
+            received_bytes: 0,
+            took,
+            error: None,
+            is_recorded: true,
+        }
+    }
+}
+
+/// The ends of requests: counters by door, and the audit log.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    metrics: RequestMetrics,
+    pub audit: Audit,
 }
 
 /// Counters of requests by door. Handles are fetched once: counting does not look up a label.
 #[derive(Debug)]
-pub(crate) struct RequestMetrics {
+struct RequestMetrics {
     finished: [IntCounter; Door::ALL.len()],
     failed: [IntCounter; Door::ALL.len()],
     rows: [IntCounter; Door::ALL.len()],
@@ -63,7 +167,7 @@ pub(crate) struct RequestMetrics {
 }
 
 impl RequestMetrics {
-    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+    fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let counters = |name: &str, help: &str| -> Result<[IntCounter; Door::ALL.len()], prometheus::Error> {
             let all = IntCounterVec::new(Opts::new(name, help), &["door"])?;
             registry.register(Box::new(all.clone()))?;
@@ -83,24 +187,89 @@ impl RequestMetrics {
             seconds: Door::ALL.map(|door| seconds.with_label_values(&[door.name()])),
         })
     }
+}
+
+impl Requests {
+    pub fn new(registry: &Registry, audit: Audit) -> Result<Self, prometheus::Error> {
+        Ok(Self { metrics: RequestMetrics::new(registry)?, audit })
+    }
+
+    /// Admits a request before it runs: its record will find a place. `None`: it needs no admission.
+    ///
+    /// # Errors
+    /// There is no place, and nothing runs without a record.
+    #[inline]
+    pub fn admit(&self) -> Result<Option<Admission>, SqlError> {
+        self.audit.admit()
+    }
 
     /// Ends a request.
-    pub fn finished(&self, request: FinishedRequest<'_>) {
-        let FinishedRequest { principal, door, statement, rows, took, error } = request;
-        let place = door as usize;
-        self.finished[place].inc();
-        self.rows[place].inc_by(rows);
-        self.seconds[place].observe(took.as_secs_f64());
-        let Some(error) = error else { return };
-        self.failed[place].inc();
-        tracing::debug!(
-            user = principal.user(),
-            host = principal.host(),
-            door = door.name(),
-            statement = %without_secrets(statement),
-            error,
-            "a request failed"
-        );
+    pub fn finished(&self, request: &FinishedRequest<'_>, admission: Option<Admission>) {
+        let place = request.door as usize;
+        let metrics = &self.metrics;
+        metrics.finished[place].inc();
+        metrics.rows[place].inc_by(request.affected_rows + request.returned_rows);
+        metrics.seconds[place].observe(request.took.as_secs_f64());
+        if let Some(error) = request.error {
+            metrics.failed[place].inc();
+            log(request, error);
+        }
+        if request.is_recorded && self.audit.is_on() {
+            self.audit.push(entry(request, self.audit.text_bytes_max()), admission);
+        }
+    }
+}
+
+fn log(request: &FinishedRequest<'_>, error: Failure<'_>) {
+    if !tracing::enabled!(tracing::Level::DEBUG) {
+        return;
+    }
+    let (principal, door) = (request.principal, request.door.name());
+    let (statement, text) = match request.stated {
+        Stated::Plain(text, _) => (text.into(), error.text.into()),
+        Stated::Illegible(text) => (outline(text, text.len()).into(), "not shown".into()),
+        Stated::Statement(text, _) => {
+            let shown = redacted(text);
+            let error = shown.error(error.text);
+            (shown.text, error)
+        }
+    };
+    let (user, host, error) = (principal.user(), principal.host(), &*text);
+    tracing::debug!(user, host, door, %statement, error, "a request failed");
+}
+
+/// Copies what a record needs.
+fn entry(request: &FinishedRequest<'_>, text_bytes_max: usize) -> Entry {
+    let principal = request.principal;
+    let (user, account_host) = principal.account();
+    let cut = |text: &str| Box::from(beginning(text, text_bytes_max));
+    let (kind, text) = match request.stated {
+        Stated::Statement(text, kind) => (kind, Text::Statement(cut(text), text.len())),
+        Stated::Illegible(text) => ("", Text::Illegible(beginning(text, 64).into(), text.len())),
+        Stated::Plain(text, kind) => (kind, Text::Plain(cut(text))),
+    };
+    Entry {
+        ended_ms: unix_ms(),
+        took: request.took,
+        door: request.door.name(),
+        protocol: request.door.protocol(),
+        connection: request.connection.map(|(id, _)| id),
+        user,
+        client: request.connection.map_or_else(|| principal.host().into(), |(_, peer)| Arc::clone(peer)),
+        account_host: request.is_known.then_some(account_host),
+        db: request.db.map(str::to_owned),
+        table: request.load.table.map(str::to_owned),
+        format: request.load.format,
+        txn: request.load.txn,
+        label: request.load.label.map(str::to_owned),
+        kind,
+        text,
+        affected_rows: request.affected_rows,
+        returned_rows: request.returned_rows,
+        received_bytes: request.received_bytes,
+        error: request
+            .error
+            .map(|error| (error.code, beginning(error.text, text_bytes_max.max(4096)).to_owned())),
     }
 }
 
@@ -113,16 +282,12 @@ mod tests {
     async fn a_request_is_counted_under_its_door() {
         let test = TestEngine::open(|_| ()).await;
         let principal = Principal::new("root", "%", 0);
-        for (door, error) in [(Door::StreamLoad, None), (Door::StreamLoad, Some("no")), (Door::Job, None)] {
+        let failure = Failure { code: 1105, text: "no" };
+        for (door, error) in [(Door::StreamLoad, None), (Door::StreamLoad, Some(failure)), (Door::Job, None)]
+        {
             let took = Duration::from_millis(3);
-            test.engine.requests.finished(FinishedRequest {
-                principal: &principal,
-                door,
-                statement: "l",
-                rows: 2,
-                took,
-                error,
-            });
+            let request = FinishedRequest::new(&principal, door, Stated::Plain("l", "LOAD"), took);
+            test.engine.requests.finished(&FinishedRequest { affected_rows: 2, error, ..request }, None);
         }
         let text = test.engine.metrics_text();
         for line in [
@@ -134,6 +299,9 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line}: {text}");
         }
-        assert_eq!(Door::ALL.map(|door| door as usize), [0, 1, 2, 3, 4, 5], "a door's place is its number");
+        assert!(
+            Door::ALL.iter().enumerate().all(|(place, door)| *door as usize == place),
+            "a door's place is its number"
+        );
     }
 }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tributary_catalog::Catalog;
 use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
-use tributary_types::system::is_system_database;
+use tributary_types::system::{is_internal_schema, is_system_database};
 use tributary_types::{ErrorCode, Principal, SqlError};
 
 /// Each of them shows the query of a view.
@@ -123,7 +123,12 @@ impl Held {
     }
 
     fn allows(&self, user: &str, privilege: Privilege, object: Object<'_>) -> bool {
-        if self.global.has(Right::Node) || (self.global.has(Right::Admin) && privilege != Privilege::Node) {
+        if let Object::Database(db) | Object::Table { db, .. } = object
+            && is_internal_schema(db)
+        {
+            return self.allows_internal(privilege, db, object);
+        }
+        if self.is_admin() && (privilege != Privilege::Node || self.global.has(Right::Node)) {
             return true;
         }
         match privilege {
@@ -141,13 +146,37 @@ impl Held {
             },
             Privilege::ShowView => self.on(object).has_any(SHOWS_VIEWS),
             Privilege::Select => self.has(Right::Select, object) || is_of_system(object),
-            Privilege::Load => self.has(Right::Load, object),
+            Privilege::Load | Privilege::Truncate => self.has(Right::Load, object),
             Privilege::Create => self.has(Right::Create, object),
             Privilege::Alter => self.has(Right::Alter, object),
             Privilege::Drop => self.has(Right::Drop, object),
             Privilege::Usage => self.has(Right::Usage, object),
             Privilege::Grant => self.has(Right::Grant, object),
             Privilege::Admin | Privilege::Node => false,
+        }
+    }
+
+    fn is_admin(&self) -> bool {
+        self.global.has_any(Rights::of(&[Right::Node, Right::Admin]))
+    }
+
+    /// The rights on the tables of the server itself. Nobody changes them, but an administrator may remove their rows. A right to
+    /// read everything does not include them: they tell what others do.
+    fn allows_internal(&self, privilege: Privilege, db: &str, object: Object<'_>) -> bool {
+        match privilege {
+            Privilege::Load | Privilege::Create | Privilege::Alter | Privilege::Drop => false,
+            _ if self.is_admin() => privilege != Privilege::Node,
+            Privilege::Select | Privilege::Connect | Privilege::Show => {
+                let Some(held) = self.databases.get(db) else { return false };
+                match object {
+                    Object::Table { table, .. } => {
+                        let of_table = held.tables.get(table).copied().unwrap_or_default();
+                        held.all.with(of_table).has(Right::Select)
+                    }
+                    _ => held.any.has(Right::Select),
+                }
+            }
+            _ => false,
         }
     }
 
@@ -193,7 +222,7 @@ fn is_of_system(object: Object<'_>) -> bool {
 const fn right_of(privilege: Privilege) -> Right {
     match privilege {
         Privilege::Select | Privilege::Connect => Right::Select,
-        Privilege::Load => Right::Load,
+        Privilege::Load | Privilege::Truncate => Right::Load,
         Privilege::Create => Right::Create,
         Privilege::Alter => Right::Alter,
         Privilege::Drop => Right::Drop,

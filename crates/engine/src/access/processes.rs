@@ -4,8 +4,10 @@ use crate::access::interrupt::Stop;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tributary_sql::{outline, redacted};
 use tributary_types::Principal;
 
 /// The longest statement that the list shows, in bytes.
@@ -15,11 +17,13 @@ const STATEMENT_SHOWN_BYTES_MAX: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Process {
     pub id: u32,
-    pub peer: String,
+    pub peer: Arc<str>,
     pub login_unix_ms: i64,
     /// Ends the statement that runs and leaves the connection.
     pub stop: Stop,
     kill: CancellationToken,
+    /// Whether the text of its statement was parsed: until then it may have secrets anywhere.
+    is_legible: AtomicBool,
     state: Mutex<ProcessState>,
 }
 
@@ -31,6 +35,8 @@ pub(crate) struct ProcessState {
     pub database: Option<String>,
     /// The statement that runs or ran last; a buffer that is used again.
     pub statement: String,
+    /// The length of the whole statement.
+    pub statement_bytes: usize,
     pub is_running: bool,
     pub since: Instant,
 }
@@ -42,6 +48,7 @@ impl Process {
 
     /// Records the start of a statement.
     pub fn begin(&self, database: Option<&str>, statement: &str) {
+        self.is_legible.store(false, Ordering::Relaxed);
         self.stop.clear();
         if self.kill.is_cancelled() {
             // Killed between its last command and this one.
@@ -57,8 +64,23 @@ impl Process {
         }
         state.statement.clear();
         state.statement.push_str(&statement[..end]);
+        state.statement_bytes = statement.len();
         state.is_running = true;
         state.since = Instant::now();
+    }
+
+    /// Records that the text of the statement was parsed.
+    pub fn parsed(&self) {
+        self.is_legible.store(true, Ordering::Relaxed);
+    }
+
+    /// The statement that runs, without secrets; `None` if none does.
+    pub fn shown_statement(&self) -> Option<String> {
+        let (state, is_legible) = (self.state(), self.is_legible.load(Ordering::Relaxed));
+        state.is_running.then(|| match is_legible {
+            true => redacted(&state.statement).text.into_owned(),
+            false => outline(&state.statement, state.statement_bytes),
+        })
     }
 
     /// Records that another user has logged in.
@@ -104,7 +126,7 @@ impl Processes {
         &self,
         id: u32,
         principal: Principal,
-        peer: String,
+        peer: Arc<str>,
         login_unix_ms: i64,
         kill: CancellationToken,
     ) -> Arc<Process> {
@@ -112,6 +134,7 @@ impl Processes {
             principal,
             database: None,
             statement: String::new(),
+            statement_bytes: 0,
             is_running: false,
             since: Instant::now(),
         };
@@ -121,6 +144,7 @@ impl Processes {
             login_unix_ms,
             stop: Stop::default(),
             kill,
+            is_legible: AtomicBool::new(false),
             state: Mutex::new(state),
         });
         self.by_id.lock().insert(id, Arc::clone(&process));

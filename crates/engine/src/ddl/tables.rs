@@ -11,6 +11,7 @@ use std::sync::Arc;
 use tributary_catalog::{CatalogError, Garbage};
 use tributary_sql::{AlterOp, CreateTable};
 use tributary_table::Table;
+use tributary_types::system::INTERNAL_SCHEMA;
 use tributary_types::{ErrorCode, Partitions, SqlError, TableDef, TableId, TableRef};
 
 /// Locations whose files are deleted at a time.
@@ -59,6 +60,14 @@ impl Ddl {
         }
         let id = self.catalog.create_database(name).await?;
         self.names.add_database(name, id);
+        Ok(())
+    }
+
+    /// Creates the server's own database, unless it exists.
+    pub(crate) async fn create_internal_database(&self) -> Result<(), SqlError> {
+        let _changing = self.changing().await;
+        let id = self.catalog.create_internal_database().await?;
+        self.names.add_database(INTERNAL_SCHEMA, id);
         Ok(())
     }
 

@@ -7,11 +7,13 @@
 use super::{Engine, JobsShown};
 use crate::access::Access;
 use crate::access::accounts::Accounts;
-use crate::access::finished::RequestMetrics;
+use crate::access::finished::Requests;
 use crate::access::gate::Gate;
 use crate::access::logins::Logins;
 use crate::access::names::Names;
 use crate::access::privileges::Privileges;
+use crate::audit::Audit;
+use crate::audit_table::AuditTable;
 use crate::background::JobParts;
 use crate::ddl::change::records;
 use crate::ddl::{Ddl, DdlParts};
@@ -98,7 +100,8 @@ impl Engine {
         let lock = lock_state(&options.state_dir)?;
         private_directories(&options)?;
         let metrics = Metrics::new()?;
-        let requests = Arc::new(RequestMetrics::new(metrics.registry())?);
+        let audit = Audit::open(options.audit.clone(), metrics.registry())?;
+        let requests = Arc::new(Requests::new(metrics.registry(), audit)?);
         let ingest_metrics = Arc::new(IngestMetrics::new(metrics.registry())?);
         let (node, catalog) = open_catalog(&options).await?;
         let keys_directory = Some(options.state_dir.join("keys"));
@@ -162,6 +165,13 @@ impl Engine {
         let Structs { gate, logins, accounts, queries, ddl, loads, jobs, shown } = shared.structs();
         let Shared { catalog, ingest, facts, options, lines, .. } = shared;
         let sessions_memory = SessionsMemory::new(options.session_memory_bytes);
+        let audit_table = AuditTable::new(
+            Arc::clone(&requests),
+            Arc::clone(&loads),
+            Arc::clone(&ddl),
+            Arc::clone(&facts.names),
+            options.audit.table_days,
+        );
         let engine = Arc::new(Self {
             catalog,
             ingest,
@@ -180,8 +190,12 @@ impl Engine {
             tls: OnceLock::new(),
             last_readiness: LastReadiness::default(),
             sessions_memory,
+            audit_table,
             running: Running { background: Mutex::default(), _shown: shown, node, wal_dirs, _lock: lock },
         });
+        if engine.options.audit.has_table {
+            engine.set_global("enable_audit_plugin", Some("true")).map_err(StartError::Query)?;
+        }
         engine.take_up().await.map_err(StartError::Query)?;
         Ok((engine, report))
     }
@@ -205,6 +219,7 @@ impl Engine {
             self.repeat("scheduling_partitions", Self::schedule_partitions_now),
             self.repeat("emptying_recycle_bin", Self::empty_recycle_bin),
             self.repeat("watching_health", Self::watch_health),
+            self.repeat("writing_audit", Self::write_audit),
         ]);
         self.running.background.lock().extend(tasks);
     }
@@ -226,6 +241,20 @@ impl Engine {
             }
         };
         self.ingest.watcher().spawn_watched(name, repeated).expect("an engine is never simulated")
+    }
+
+    async fn write_audit(self: Arc<Self>) -> Duration {
+        self.audit_table.write().await
+    }
+
+    /// Writes the last records of the audit log.
+    async fn close_audit(&self) {
+        let requests = Arc::clone(&self.requests);
+        // Not on a thread of the runtime: it waits for a thread that writes files.
+        if let Err(error) = tokio::task::spawn_blocking(move || requests.audit.close()).await {
+            tracing::error!(%error, "the audit log could not be closed");
+        }
+        self.audit_table.close().await;
     }
 
     async fn purge_ended(self: Arc<Self>) -> Duration {
@@ -264,6 +293,7 @@ impl Engine {
         self.jobs.pause().await;
         self.ddl.pause().await;
         self.jobs.stop_jobs().await;
+        self.close_audit().await;
         let Running { background, node, wal_dirs, .. } = &self.running;
         let background = std::mem::take(&mut *background.lock());
         background.iter().for_each(JoinHandle::abort);

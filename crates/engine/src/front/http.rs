@@ -3,9 +3,9 @@
 //! The body is decoded as it arrives and never held whole, but for Parquet, which waits in a file if it is large; its rows
 //! take the path of every [`Load`].
 
+mod ends;
 mod http_stream;
 
-use crate::access::finished::{Door, FinishedRequest};
 use crate::access::interrupt::{Interrupt, Interrupted};
 use crate::access::{Object, Privilege};
 use crate::ddl::tables::table_error;
@@ -16,13 +16,14 @@ use crate::load::hidden_columns;
 use crate::load::partial_update::{self, KnownKeys, Updates};
 use crate::load::{Finished, Load, LoadError, LoadLimits, Loads, Outcome, Tally};
 use async_trait::async_trait;
+use ends::RequestedLoad;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tributary_decode::{Compression, FieldNames, Reject};
 use tributary_http::{
     AnsweredLoad, Authenticator, Backend, ErrorLogReader, Health, HttpStreamRequest, InspectService,
-    LabelInfo, LoadAnswer, LoadBody, LoadCode, LoadService, MergeType, Peer, StreamLoadRequest, TableHeaders,
-    TwoPhaseOp, TwoPhaseTarget, UpdateMode, WalCount,
+    LabelInfo, LoadAnswer, LoadBody, LoadCode, LoadRoute, LoadService, MergeType, Peer, StreamLoadRequest,
+    TableHeaders, TwoPhaseOp, TwoPhaseTarget, UpdateMode, WalCount,
 };
 use tributary_ingest::{Body, IngestError, LoadTraits, Route, Source, TransactionStatus};
 use tributary_table::Table;
@@ -368,11 +369,14 @@ impl Authenticator for HttpLoads {
     async fn authenticate(&self, user: &str, password: &str, peer: &Peer) -> Result<Principal, SqlError> {
         // `user@cluster` is an older way to name a user.
         let user = user.split('@').next().unwrap_or(user);
-        let password = Secret::new(password);
-        self.0.logins.check(user, peer.ip, &password, peer.tls.as_ref()).await?;
-        let principal = self.0.gate.principal(user, &peer.ip.to_string());
-        self.0.gate.check(&principal, Privilege::Connect, Object::Server)?;
-        Ok(principal)
+        let (begun, password) = (Instant::now(), Secret::new(password));
+        let checked = self.0.logins.check(user, peer.ip, &password, peer.tls.as_ref()).await;
+        let allowed = checked.and_then(|()| {
+            let principal = self.0.gate.principal(user, &peer.ip.to_string());
+            self.0.gate.check(&principal, Privilege::Connect, Object::Server)?;
+            Ok(principal)
+        });
+        allowed.inspect_err(|error| self.login_refused(user, peer.ip, begun, error))
     }
 }
 
@@ -397,26 +401,6 @@ impl HttpLoads {
         };
         Ok(())
     }
-
-    /// Ends a load.
-    fn finished(
-        &self,
-        principal: &Principal,
-        door: Door,
-        statement: &str,
-        begun: Instant,
-        answer: &LoadAnswer,
-    ) {
-        let is_failure = answer.status.is_failure();
-        self.0.requests.finished(FinishedRequest {
-            principal,
-            door,
-            statement,
-            rows: if is_failure { 0 } else { answer.loaded_rows },
-            took: begun.elapsed(),
-            error: is_failure.then_some(&answer.message),
-        });
-    }
 }
 
 #[async_trait]
@@ -427,9 +411,23 @@ impl LoadService for HttpLoads {
         request: StreamLoadRequest,
         body: LoadBody,
     ) -> LoadAnswer {
-        let (begun, label) = (Instant::now(), request.label.clone());
+        let admission = match self.admit() {
+            Ok(admission) => admission,
+            Err(refusal) => return *refusal,
+        };
+        let (begun, label, meter) = (Instant::now(), request.label.clone(), body.meter());
+        let (format, table) = (request.format.name(), request.table_ref());
         let answer = self.load_stream(principal, request, body).await;
-        self.finished(principal, Door::StreamLoad, label.as_ref().map_or("", Label::as_str), begun, &answer);
+        let load = RequestedLoad {
+            principal,
+            route: LoadRoute::StreamLoad,
+            table: Some(&table),
+            format: Some(format),
+            sql: None,
+            label: label.as_ref().map(Label::as_str),
+            begun,
+        };
+        self.ended(&load, &answer, meter.received_bytes(), admission);
         answer
     }
 
@@ -439,9 +437,23 @@ impl LoadService for HttpLoads {
         request: HttpStreamRequest,
         body: LoadBody,
     ) -> LoadAnswer {
-        let (begun, sql) = (Instant::now(), request.sql.clone());
+        let admission = match self.admit() {
+            Ok(admission) => admission,
+            Err(refusal) => return *refusal,
+        };
+        let (begun, sql, label) = (Instant::now(), request.sql.clone(), request.label.clone());
+        let meter = body.meter();
         let answer = self.load_http_stream(principal, request, body).await;
-        self.finished(principal, Door::HttpStream, &sql, begun, &answer);
+        let load = RequestedLoad {
+            principal,
+            route: LoadRoute::HttpStream,
+            table: None,
+            format: None,
+            sql: Some(&sql),
+            label: label.as_ref().map(Label::as_str),
+            begun,
+        };
+        self.ended(&load, &answer, meter.received_bytes(), admission);
         answer
     }
 
@@ -452,17 +464,10 @@ impl LoadService for HttpLoads {
         op: TwoPhaseOp,
         target: TwoPhaseTarget,
     ) -> Result<(), SqlError> {
-        let begun = Instant::now();
+        let (begun, admission) = (Instant::now(), self.0.requests.admit()?);
         let target = tributary_ingest::TwoPhaseTarget { txn: target.txn_id, label: target.label };
         let outcome = self.end_two_phase(principal, db, op, &target).await;
-        self.0.requests.finished(FinishedRequest {
-            principal,
-            door: Door::TwoPhase,
-            statement: target.label.as_ref().map_or("", Label::as_str),
-            rows: 0,
-            took: begun.elapsed(),
-            error: outcome.as_ref().err().map(SqlError::detail_text),
-        });
+        self.ended_two_phase(principal, db, (op, &target), begun, &outcome, admission);
         outcome
     }
 
@@ -474,6 +479,18 @@ impl LoadService for HttpLoads {
     }
 
     fn answered(&self, load: AnsweredLoad) {
+        if !load.has_begun {
+            let requested = RequestedLoad {
+                principal: &load.principal,
+                route: load.route,
+                table: load.answer.table.as_ref(),
+                format: None,
+                sql: None,
+                label: None,
+                begun: Instant::now().checked_sub(load.answer.times.load).unwrap_or_else(Instant::now),
+            };
+            self.ended(&requested, &load.answer, load.answer.load_bytes, None);
+        }
         self.0.loads.load_records.answered(self.0.unix_ms(), load);
     }
 }
@@ -486,7 +503,10 @@ impl InspectService for HttpLoads {
         db: &str,
         label: &str,
     ) -> Result<Option<LabelInfo>, SqlError> {
-        let id = self.0.gate.database(principal, Privilege::Show, db)?;
+        let begun = Instant::now();
+        let found = self.0.gate.database(principal, Privilege::Show, db);
+        self.looked(principal, &format!("GET /api/{db}/get_load_state"), db, begun, &found);
+        let id = found?;
         let info = self.0.ingest.transactions().by_label(id, label);
         let info =
             info.filter(|info| self.0.gate.check_transaction(principal, db, Some(&info.table_ref)).is_ok());
@@ -500,16 +520,24 @@ impl InspectService for HttpLoads {
     }
 
     async fn cancel(&self, principal: &Principal, db: &str, label: &str) -> Result<(), SqlError> {
-        self.0.jobs.cancel_label(principal, db, label).await
+        let begun = Instant::now();
+        let outcome = self.0.jobs.cancel_label(principal, db, label).await;
+        self.looked(principal, &format!("POST /api/{db}/_cancel label: {label}"), db, begun, &outcome);
+        outcome
     }
 
     async fn table(&self, principal: &Principal, db: &str, table: &str) -> Result<Arc<TableDef>, SqlError> {
-        let table = self.0.gate.table(principal, Privilege::Show, None, Some(db), table)?;
-        Ok(table.def())
+        let begun = Instant::now();
+        let found = self.0.gate.table(principal, Privilege::Show, None, Some(db), table);
+        self.looked(principal, &format!("GET /api/{db}/{table}/_schema"), db, begun, &found);
+        found.map(|table| table.def())
     }
 
     async fn row_count(&self, principal: &Principal, db: &str, table: &str) -> Result<u64, SqlError> {
-        let table = self.0.gate.table(principal, Privilege::Select, None, Some(db), table)?;
+        let begun = Instant::now();
+        let found = self.0.gate.table(principal, Privilege::Select, None, Some(db), table);
+        self.looked(principal, &format!("GET /api/{db}/{table}/_count"), db, begun, &found);
+        let table = found?;
         let snapshot = table.settled().await;
         Ok(snapshot.map_err(table_error)?.rows())
     }

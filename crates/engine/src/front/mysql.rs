@@ -8,14 +8,15 @@ mod lines;
 mod params;
 
 use crate::engine::Engine;
-use crate::session::{EngineSession, NewSession};
+use crate::session::{EngineSession, Login, NewSession, logged_in};
 use async_trait::async_trait;
 use connection::Connection;
 pub(crate) use lines::text_lines;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tributary_mysql::{Account, ConnectionInfo, ServerHooks, Session};
+use std::time::Instant;
+use tributary_mysql::{Account, ConnectionInfo, RefusedLogin, ServerHooks, Session};
 use tributary_types::{Secret, SqlError};
 
 /// Opens sessions for connections.
@@ -65,8 +66,18 @@ impl ServerHooks for MysqlHooks {
 
     async fn open_session(&self, info: ConnectionInfo) -> Result<Box<dyn Session>, SqlError> {
         let ConnectionInfo { id, user, peer, database, tls, kill, .. } = info;
+        let (begun, name, db) = (Instant::now(), user.clone(), database.clone());
+        let admission = self.engine.requests.admit()?;
         let new = NewSession { id, user, peer, database, tls, kill };
-        Ok(Box::new(Connection(EngineSession::open(Arc::clone(&self.engine), new)?)))
+        let opened = EngineSession::open(Arc::clone(&self.engine), new);
+        let login = Login { id, user: &name, peer, database: db.as_deref() };
+        logged_in(&self.engine, &login, begun, opened.as_ref().map(drop), admission);
+        Ok(Box::new(Connection(opened?)))
+    }
+
+    fn login_refused(&self, login: RefusedLogin<'_>) {
+        let RefusedLogin { id, user, database, peer, begun, error } = login;
+        logged_in(&self.engine, &Login { id, user, peer, database }, begun, Err(error), None);
     }
 
     fn statistics(&self) -> String {

@@ -18,6 +18,7 @@
 //!
 //! Not its business: protocols, grammar, the source's client.
 
+mod ends;
 mod job;
 mod kept;
 mod names;

@@ -142,7 +142,7 @@ impl Loads {
 }
 
 fn row(at_ms: i64, load: &AnsweredLoad) -> Vec<Cell> {
-    let AnsweredLoad { principal, peer, answer } = load;
+    let AnsweredLoad { principal, peer, answer, .. } = load;
     let table = answer.table.as_ref();
     let took_ms = i64::try_from(answer.times.load.as_millis()).unwrap_or(i64::MAX);
     let or = |text: &str, other: &str| if text.is_empty() { other.to_owned() } else { text.to_owned() };

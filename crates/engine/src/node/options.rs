@@ -1,5 +1,6 @@
 //! Settings of the engine, as the server's configuration gives them.
 
+use crate::audit::options::AuditOptions;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +41,7 @@ pub struct EngineOptions {
     pub password_verifiers: StoredVerifiers,
     /// The servers that statements may name.
     pub egress: Arc<Egress>,
+    pub audit: AuditOptions,
     pub ingest: IngestOptions,
     pub store: StoreOptions,
     pub query: QueryOptions,

@@ -1,5 +1,6 @@
 //! Why a server can't start, in words that say what to do.
 
+use crate::audit::AuditError;
 use crate::background::record::Unreadable;
 use std::path::PathBuf;
 use tributary_catalog::CatalogError;
@@ -73,6 +74,8 @@ pub enum StartError {
     Ingest(#[from] IngestError),
     #[error(transparent)]
     JobRecord(#[from] Unreadable),
+    #[error(transparent)]
+    Audit(#[from] AuditError),
     #[error("metrics: {0}")]
     Metrics(#[from] prometheus::Error),
     #[error("query engine: {0}")]

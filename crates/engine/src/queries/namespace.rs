@@ -17,7 +17,7 @@ use tributary_catalog::Catalog;
 use tributary_query::{
     Cell, FileTable, JobKind, Namespace, ProcessRow, SchemaChangeRow, ServerFacts, SessionView,
 };
-use tributary_sql::{FileCall, FileFunction, without_secrets};
+use tributary_sql::{FileCall, FileFunction};
 use tributary_table::Table;
 use tributary_types::{ColumnChange, ErrorCode, Principal, SqlError, TableDef, TableId, ViewDef};
 
@@ -186,14 +186,14 @@ impl Namespace for EngineNamespace {
                 ProcessRow {
                     id: process.id,
                     user: state.principal.user().to_owned(),
-                    host: process.peer.clone(),
+                    host: process.peer.to_string(),
                     login_time: date_time(process.login_unix_ms),
                     database: state.database,
                     command: if is_running { "Query" } else { "Sleep" }.to_owned(),
                     seconds: state.since.elapsed().as_secs(),
                     state: if is_running { "OK" } else { "" }.to_owned(),
                     query_id: String::new(),
-                    statement: is_running.then(|| without_secrets(&state.statement).into_owned()),
+                    statement: process.shown_statement(),
                 }
             })
             .collect()

@@ -36,6 +36,19 @@ impl KeptStatement {
             PreparedStatement::General(general) => &general.text,
         }
     }
+
+    /// The kind of the statement.
+    pub const fn kind(&self) -> &'static str {
+        match &self.prepared {
+            PreparedStatement::Insert(_) => "INSERT",
+            PreparedStatement::General(general) => general.statement.kind(),
+        }
+    }
+
+    /// Whether it is an INSERT … VALUES, of which clients send thousands a second.
+    pub const fn is_values_insert(&self) -> bool {
+        matches!(self.prepared, PreparedStatement::Insert(_))
+    }
 }
 
 /// A statement that was prepared.
@@ -92,6 +105,7 @@ impl EngineSession {
     /// # Errors
     /// It is wrong, or too many or too large ones are kept.
     pub(crate) async fn prepare(&mut self, id: u32, text: &str) -> Result<Prepared, SqlError> {
+        self.running = super::ends::Running::default();
         let limit = self.engine.global_variables().values().max_prepared_stmt_count;
         if self.statements.len() as i64 >= limit {
             return Err(SqlError::new(
@@ -106,7 +120,9 @@ impl EngineSession {
             self.keep(id, PreparedStatement::Insert(Box::new(insert)), bytes)?;
             return Ok(prepared);
         }
+        self.running.kind = None;
         let statement = tributary_sql::parse(text)?;
+        self.running.kind = Some(statement.kind());
         let Counted { params, tokens } = Counted::of(text);
         let param_count = param_count_u16(params)?;
         let columns = match &statement {
@@ -160,18 +176,20 @@ impl EngineSession {
     /// There is none, or it fails.
     pub(crate) async fn execute(&mut self, id: u32, params: &dyn Parameters) -> Result<Answer, SqlError> {
         let Some(mut kept) = self.statements.remove(&id) else { return Err(unknown_statement(id)) };
+        if let Err(refused) = self.begin_prepared(&kept) {
+            self.statements.insert(id, kept);
+            return Err(refused);
+        }
         let outcome = match &mut kept.prepared {
-            PreparedStatement::Insert(insert) => {
-                self.process.begin(self.database.as_deref(), &insert.text);
-                self.execute_insert(insert, params).await
-            }
-            PreparedStatement::General(general) => {
-                self.process.begin(self.database.as_deref(), &general.text);
-                let values = params.values()?;
-                debug_assert_eq!(values.len(), usize::from(general.param_count));
-                // Boxed: its states are many, and the hot INSERT should not carry space for them.
-                Box::pin(self.run(general.statement.clone(), &values)).await
-            }
+            PreparedStatement::Insert(insert) => self.execute_insert(insert, params).await,
+            PreparedStatement::General(general) => match params.values() {
+                Ok(values) => {
+                    debug_assert_eq!(values.len(), usize::from(general.param_count));
+                    // Boxed: its states are many, and the hot INSERT should not carry space for them.
+                    Box::pin(self.run(general.statement.clone(), &values)).await
+                }
+                Err(error) => Err(error),
+            },
         };
         self.statements.insert(id, kept);
         outcome

@@ -22,6 +22,8 @@ variables! {
     allow_modify_materialized_view_data: bool = false, flag(), Fixed;
     /// Partition columns may be NULL.
     allow_partition_column_nullable: bool = true, flag(), Fixed;
+    /// Longest statement in a record of the audit log, in bytes; the rest is cut off.
+    audit_plugin_max_sql_length: i64 = 4096, whole(0, 2147483647), Global;
     /// A tuning variable of Doris; answers are the same.
     auto_broadcast_join_threshold: String = "0.8".into(), text(), Kept;
     /// Values of AUTO_INCREMENT columns do not follow it.
@@ -114,6 +116,8 @@ variables! {
     enable_aggregate_cse: bool = true, flag(), Kept;
     /// Set operations bind as in MySQL.
     enable_ansi_query_organization_behavior: bool = false, flag(), Fixed;
+    /// Whether the audit log is written to `__internal_schema.audit_log`; until a restart, which follows the setting of the same name.
+    enable_audit_plugin: bool = false, flag(), Global;
     /// A tuning variable of Doris; answers are the same.
     enable_auto_analyze: bool = true, flag(), Kept;
     /// INSERT OVERWRITE creates the partitions that its rows need, in tables with AUTO PARTITION.
@@ -234,8 +238,8 @@ variables! {
     enable_pipeline_engine: bool = true, flag(), Kept;
     /// A tuning variable of Doris; answers are the same.
     enable_pipeline_x_engine: bool = true, flag(), Kept;
-    /// A tuning variable of Doris; answers are the same.
-    enable_prepared_stmt_audit_log: bool = false, flag(), Kept;
+    /// Whether the audit log records executions of prepared INSERT … VALUES that succeed. The global value, if on, applies to all sessions.
+    enable_prepared_stmt_audit_log: bool = false, flag(), Obeyed;
     /// A tuning variable of Doris; answers are the same.
     enable_profile: bool = false, flag(), Kept;
     /// A tuning variable of Doris; answers are the same.

@@ -12,7 +12,7 @@ use crate::peer::Peer;
 use crate::reached;
 use crate::reply::{self, ReplyBody};
 use crate::request::{HttpStreamRequest, StreamLoadRequest};
-use crate::service::AnsweredLoad;
+use crate::service::{AnsweredLoad, LoadRoute};
 use hyper::Response;
 use hyper::http::request::Parts;
 use std::time::Duration;
@@ -83,17 +83,26 @@ impl Handler {
             Err(text) => return unauthorized(echo, &text, wire),
         };
         let (db, table) = target.clone();
+        let mut has_begun = false;
         let (handled, mut answer) =
             match self.stream_load_request(Headers(&head.headers), &user, target).await {
                 Err(answer) => refused(echo, answer, wire),
                 Ok(request) => {
+                    has_begun = true;
                     let compression = request.compression;
                     let loads = &self.services.loads;
-                    run(echo, wire, compression, |body| loads.stream_load(&user, request, body)).await
+                    run(echo, wire, compression, log, |body| loads.stream_load(&user, request, body)).await
                 }
             };
         answer.table.get_or_insert(TableRef { db, table });
-        self.services.loads.answered(AnsweredLoad { principal: user, peer: peer.ip, answer });
+        let route = LoadRoute::StreamLoad;
+        self.services.loads.answered(AnsweredLoad {
+            principal: user,
+            peer: peer.ip,
+            answer,
+            route,
+            has_begun,
+        });
         handled
     }
 
@@ -103,15 +112,24 @@ impl Handler {
             Ok(user) => user,
             Err(text) => return unauthorized(echo, &text, wire),
         };
+        let mut has_begun = false;
         let (handled, answer) = match self.http_stream_request(Headers(&head.headers), &user) {
             Err(error) => refused(echo, LoadAnswer::fail(error.code, error.text), wire),
             Ok(request) => {
+                has_begun = true;
                 let compression = request.compression;
                 let loads = &self.services.loads;
-                run(echo, wire, compression, |body| loads.http_stream(&user, request, body)).await
+                run(echo, wire, compression, log_code, |body| loads.http_stream(&user, request, body)).await
             }
         };
-        self.services.loads.answered(AnsweredLoad { principal: user, peer: peer.ip, answer });
+        let route = LoadRoute::HttpStream;
+        self.services.loads.answered(AnsweredLoad {
+            principal: user,
+            peer: peer.ip,
+            answer,
+            route,
+            has_begun,
+        });
         handled
     }
 
@@ -178,6 +196,7 @@ async fn run<F: Future<Output = LoadAnswer>>(
     mut echo: Echo,
     wire: Wire,
     compression: Compression,
+    log: fn(&LoadAnswer),
     load: impl FnOnce(LoadBody) -> F,
 ) -> (Handled, LoadAnswer) {
     let (body, back) = LoadBody::new(wire);
@@ -191,6 +210,12 @@ async fn run<F: Future<Output = LoadAnswer>>(
     log(&answer);
     let rest = timeout(GIVE_BACK_TIMEOUT, back).await.ok().and_then(Result::ok);
     (Handled { response: Echo::reply(host, &answer), rest }, answer)
+}
+
+/// Logs a load whose message may quote a statement with keys: its code only.
+fn log_code(answer: &LoadAnswer) {
+    let code = answer.message.split_inclusive(']').next().unwrap_or_default().to_owned();
+    log(&LoadAnswer { message: code, ..answer.clone() });
 }
 
 fn log(answer: &LoadAnswer) {

@@ -284,7 +284,7 @@ impl Connection {
             sequence: packet.sequence,
         };
         let timeout = self.shared.options.handshake_timeout;
-        let proof = login.prove(&mut self.link, &self.shared, self.peer);
+        let proof = login.prove(&mut self.link, &self.shared, self.id, self.peer);
         let Ok(proved) = tokio::time::timeout(timeout, proof).await else {
             return Err(ProtocolError::Timeout(timeout.as_secs()));
         };

@@ -9,17 +9,18 @@ use crate::auth::{NONCE_BYTES, Nonce, fresh_nonce};
 use crate::error::{MalformedPacket, ProtocolError};
 use crate::places::SessionPlace;
 use crate::result::{OkInfo, write_ok};
-use crate::session::{ConnectionInfo, SessionStatus};
+use crate::session::{ConnectionInfo, RefusedLogin, SessionStatus};
 use crate::shared::Shared;
 use crate::wire::cursor::Cursor;
 use crate::wire::put;
 use mysql_common::constants::CapabilityFlags;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use tributary_admission::Refusal;
-use tributary_types::{AuthPlugin, ErrorCode};
+use tributary_types::{AuthPlugin, ErrorCode, SqlError};
 
 /// Collation `utf8mb4_general_ci`, the server's default.
 const DEFAULT_COLLATION: u8 = 45;
@@ -188,9 +189,13 @@ async fn greet(
     }
     let login =
         Login { capabilities, credentials, challenge: Challenge::Fresh(nonce), sequence: packet.sequence };
-    let Proved { credentials, nonce } = login.prove(link, shared, peer).await?;
+    let begun = Instant::now();
+    let Proved { credentials, nonce } = login.prove(link, shared, id, peer).await?;
     let Some(place) = shared.places.open_session(shared.hooks.is_operator(&credentials.user)) else {
-        return Err(refused(ErrorCode::TooManyConnections, "Too many connections"));
+        let error = SqlError::new(ErrorCode::TooManyConnections, "Too many connections");
+        let (user, database) = (credentials.user.as_str(), credentials.database.as_deref());
+        shared.hooks.login_refused(RefusedLogin { id, user, database, peer, begun, error: &error });
+        return Err(ProtocolError::Refused(error));
     };
     let info = ConnectionInfo {
         id,

@@ -9,11 +9,12 @@ use super::handshake::Credentials;
 use super::{Link, refused};
 use crate::auth::{Nonce, fresh_nonce, native, sha2};
 use crate::error::ProtocolError;
-use crate::session::Account;
+use crate::session::{Account, RefusedLogin};
 use crate::shared::Shared;
 use mysql_common::constants::CapabilityFlags;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 use tributary_types::{AuthPlugin, ErrorCode, Secret};
 
 /// The first major version of MySQL's own clients that has no `mysql_native_password`.
@@ -54,6 +55,23 @@ impl Login {
     /// [`ProtocolError::Refused`] with 1045 when the password is wrong or the user unknown; any other
     /// error when the client went away.
     pub(super) async fn prove(
+        self,
+        link: &mut Link,
+        shared: &Arc<Shared>,
+        id: u32,
+        peer: SocketAddr,
+    ) -> Result<Proved, ProtocolError> {
+        let begun = Instant::now();
+        let (user, database) = (self.credentials.user.clone(), self.credentials.database.clone());
+        let proved = self.check(link, shared, peer).await;
+        if let Err(ProtocolError::Refused(error)) = &proved {
+            let (user, database) = (user.as_str(), database.as_deref());
+            shared.hooks.login_refused(RefusedLogin { id, user, database, peer, begun, error });
+        }
+        proved
+    }
+
+    async fn check(
         self,
         link: &mut Link,
         shared: &Arc<Shared>,

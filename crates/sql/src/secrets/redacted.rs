@@ -1,6 +1,7 @@
 //! Statements and their errors as records of the server have them: the process list, the log, the audit log.
 //!
-//! Invariant: what comes out of here has no secret of a statement that was parsed, and only the first word of a text that was not.
+//! Invariant: what comes out of here has no secret of a statement that was parsed, and only the first word of a text that was
+//! not.
 
 use super::{HIDDEN, all_secrets};
 use crate::split::{Lexeme, skip_lexeme};
@@ -110,8 +111,8 @@ impl Redacted<'_> {
     }
 }
 
-/// Returns the part of a text that may be shown although nobody knows whether it is a statement: its first word, if statements begin
-/// with it, and its length.
+/// Returns the part of a text that may be shown although nobody knows whether it is a statement: its first word, if statements
+/// begin with it, and its length.
 #[must_use]
 pub fn outline(sql: &str, bytes: usize) -> String {
     let first: String = sql.trim_start().chars().take_while(char::is_ascii_alphabetic).take(16).collect();

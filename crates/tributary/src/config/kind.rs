@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use tracing_subscriber::EnvFilter;
+use tributary_engine::WhenFull;
 use tributary_ingest::wal_space::WalLimit;
 use tributary_tls::MinimumVersion;
 use tributary_types::{AuthPlugin, Egress, StoredVerifiers};
@@ -159,6 +160,14 @@ pub(super) const fn log_format() -> Accepts<LogFormat> {
     text("one of text, json", |text| match text {
         "text" => Some(LogFormat::Text),
         "json" => Some(LogFormat::Json),
+        _ => None,
+    })
+}
+
+pub(super) const fn when_full() -> Accepts<WhenFull> {
+    text("one of drop, refuse", |text| match text {
+        "drop" => Some(WhenFull::Drop),
+        "refuse" => Some(WhenFull::Refuse),
         _ => None,
     })
 }

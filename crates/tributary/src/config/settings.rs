@@ -7,6 +7,7 @@ use super::kind::*;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use tributary_engine::WhenFull;
 use tributary_ingest::wal_space::WalLimit;
 use tributary_tls::MinimumVersion;
 use tributary_types::{AuthPlugin, Egress, StoredVerifiers};
@@ -212,6 +213,27 @@ settings! {
 
     /// Threads that one query may use. 0: one per core.
     query_parallelism: u64 = "0", count(0, 1024);
+
+    /// Directory of the audit log's file: a line of JSON for each statement, load, job and login. None: no file.
+    audit_log_dir: Option<PathBuf> = "", optional_directory();
+
+    /// Size at which the audit log's file is renamed and another one begun.
+    audit_log_roll_bytes: u64 = "67108864", bytes(1, u64::MAX);
+
+    /// Number of the audit log's files, with the one that is written.
+    audit_log_roll_num: u64 = "10", count(1, 1000);
+
+    /// Whether the audit log is also written to the table `__internal_schema.audit_log`; the initial value of the global variable.
+    enable_audit_plugin: bool = "false", flag();
+
+    /// Days whose records `__internal_schema.audit_log` retains, besides the current one.
+    audit_log_table_days: u64 = "30", count(1, 1000);
+
+    /// Records that may wait to be written to the audit log.
+    audit_queue_records: u64 = "16384", count(1, 1_000_000);
+
+    /// Effect on a request whose record finds no place in the audit log's queue: `drop` runs it and counts the missing record, `refuse` does not run it.
+    audit_when_full: WhenFull = "drop", when_full();
 
     /// Tracing filter of the log, like `info` or `tributary_ingest=debug,info`.
     log_level: String = "info,buoyant_kernel=warn,deltalake_core=warn", log_filter();

@@ -11,6 +11,8 @@
 mod abuse;
 mod addresses;
 mod aggregates;
+mod audit;
+mod audit_secrets;
 mod auto_increment;
 mod bad_http;
 mod bad_insert;

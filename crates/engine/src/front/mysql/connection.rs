@@ -6,9 +6,8 @@
 
 use super::columns::columns_of;
 use super::params::PacketParams;
-use crate::access::finished::Door;
 use crate::answer::{Answer, Done, Rows};
-use crate::session::{ClientUpload, EngineSession, NewUser};
+use crate::session::{ClientUpload, EngineSession, NewUser, Volume};
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::time::Instant;
@@ -23,15 +22,16 @@ pub(super) struct Connection(pub EngineSession);
 #[async_trait]
 impl Session for Connection {
     async fn query(&mut self, sql: &[u8], out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
-        let text = utf8(sql)?;
-        self.0.begin_statement(text);
-        let begun = Instant::now();
-        let outcome = self.run(text, out).await;
-        if !self.0.awaits_file() {
-            self.0.end_statement();
-            self.0.finished(Door::Statement, text, begun, out.rows(), &outcome);
-        }
-        outcome
+        let (begun, text) = (Instant::now(), utf8(sql));
+        let outcome = match text {
+            Ok(text) => match self.0.begin_statement(text) {
+                Ok(()) => self.run(text, out).await?,
+                Err(refused) => Some(Err(refused)),
+            },
+            Err(ref error) => Some(Err(error.clone())),
+        };
+        let Some(outcome) = outcome else { return Ok(()) };
+        self.ended(text.unwrap_or_default(), begun, Counts::default(), out, outcome)
     }
 
     async fn take_file(
@@ -40,18 +40,28 @@ impl Session for Connection {
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
         let begun = Instant::now();
-        let outcome = match self.0.load_upload(&mut Upload(file)).await {
+        let mut upload = Upload { file, bytes: 0 };
+        let outcome = match self.0.load_upload(&mut upload).await {
             Ok(answer) => write(answer, out).await,
             Err(error) => Err(error),
         };
         self.0.end_statement();
-        let statement = self.0.process.state().statement;
-        self.0.finished(Door::Statement, &statement, begun, out.rows(), &outcome);
+        let (text, received_bytes) = (self.0.last_text(), upload.bytes);
+        let volume = Volume { affected_rows: out.affected_rows(), returned_rows: 0, received_bytes };
+        self.0.finished(&text, begun, volume, &outcome);
         outcome
     }
 
     async fn prepare(&mut self, id: u32, sql: &[u8]) -> Result<Prepared, SqlError> {
-        let prepared = self.0.prepare(id, utf8(sql)?).await?;
+        let (begun, text) = (Instant::now(), utf8(sql)?);
+        let prepared = match self.0.prepare(id, text).await {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                let outcome = Err(error);
+                self.0.not_prepared(text, begun, &outcome);
+                return outcome.map(|()| Prepared::default());
+            }
+        };
         let columns = columns_of(&prepared.columns);
         Ok(Prepared { param_count: prepared.param_count, columns, warnings: 0 })
     }
@@ -62,14 +72,16 @@ impl Session for Connection {
         params: Params<'_>,
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
-        let begun = Instant::now();
+        let (begun, received_bytes) = (Instant::now(), params.values().len() as u64);
         let outcome = match self.0.execute(id, &PacketParams(params)).await {
             Ok(Answer::NeedsFile(name)) => self.ask_for(&name, out),
             Ok(answer) => write(answer, out).await,
             Err(error) => Err(error),
         };
         self.0.end_statement();
-        self.0.finished(Door::Prepared, self.0.prepared_text(id), begun, out.rows(), &outcome);
+        let (affected_rows, returned_rows) = (out.affected_rows(), out.returned_rows());
+        let volume = Volume { affected_rows, returned_rows, received_bytes };
+        self.0.finished_prepared(id, begun, volume, &outcome);
         outcome
     }
 
@@ -78,7 +90,10 @@ impl Session for Connection {
     }
 
     async fn init_db(&mut self, db: &str) -> Result<(), SqlError> {
-        self.0.use_database(db)
+        let begun = Instant::now();
+        let outcome = self.0.use_database(db);
+        self.0.finished_command(&format!("USE `{db}`"), "USE", begun, &outcome);
+        outcome
     }
 
     async fn reset(&mut self) -> Result<(), SqlError> {
@@ -87,11 +102,19 @@ impl Session for Connection {
     }
 
     async fn change_user(&mut self, user: ChangeUser) -> Result<(), SqlError> {
-        self.0.change_user(NewUser { user: user.user, database: user.database }).await
+        let begun = Instant::now();
+        let new = NewUser { user: user.user.clone(), database: user.database.clone() };
+        let outcome = self.0.change_user(new).await;
+        self.0.changed_user(&user.user, user.database.as_deref(), begun, &outcome);
+        outcome
     }
 
     async fn field_list(&mut self, table: &str, pattern: &str) -> Result<Vec<Column>, SqlError> {
-        let (db, columns) = self.0.columns_like(table, pattern)?;
+        let begun = Instant::now();
+        let found = self.0.columns_like(table, pattern);
+        let outcome = found.as_ref().map(drop).map_err(SqlError::clone);
+        self.0.finished_command(&format!("SHOW COLUMNS FROM `{table}`"), "SHOW", begun, &outcome);
+        let (db, columns) = found?;
         let column = |column: tributary_types::ColumnDef| {
             Column::new(&column.name, column.data_type).in_table(&db, table)
         };
@@ -99,7 +122,10 @@ impl Session for Connection {
     }
 
     async fn kill(&mut self, connection_id: u32) -> Result<(), SqlError> {
-        self.0.kill_connection(connection_id)
+        let begun = Instant::now();
+        let outcome = self.0.kill_connection(connection_id);
+        self.0.finished_command(&format!("KILL {connection_id}"), "KILL", begun, &outcome);
+        outcome
     }
 
     fn status(&self) -> SessionStatus {
@@ -116,42 +142,91 @@ impl Session for Connection {
 }
 
 impl Connection {
-    /// Runs the text of one command: one statement, or several where the client has asked for that.
-    async fn run(&mut self, text: &str, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
+    /// Runs the text of one command: one statement, or several where the client has asked for that. `None`: the statements have
+    /// ended, each for itself.
+    ///
+    /// # Errors
+    /// The error of one of several statements, which has ended.
+    async fn run(
+        &mut self,
+        text: &str,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<Option<Result<(), SqlError>>, SqlError> {
         // The hot statement of a client that allows several is one statement, too.
-        if let Some(answer) = self.0.try_values_insert(text.as_bytes()).await? {
-            return write(answer, out).await;
+        match self.0.try_values_insert(text.as_bytes()).await {
+            Ok(Some(answer)) => Ok(Some(write(answer, out).await)),
+            // Boxed: their states are many, and the hot INSERT should not carry space for them.
+            Ok(None) if out.multi_statements() => Box::pin(self.run_several(text, out)).await.map(|()| None),
+            Ok(None) => Ok(Some(Box::pin(self.run_parsed(text, out)).await)),
+            Err(error) => Ok(Some(Err(error))),
         }
-        // Boxed: its states are many, and the hot INSERT should not carry space for them.
-        Box::pin(self.run_parsed(text, out)).await
     }
 
     async fn run_parsed(&mut self, text: &str, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
-        if !out.multi_statements() {
-            return match self.0.run_parsed(text).await? {
-                Answer::NeedsFile(name) => self.ask_for(&name, out),
-                answer => write(answer, out).await,
-            };
+        match self.0.run_parsed(text).await? {
+            Answer::NeedsFile(name) => self.ask_for(&name, out),
+            answer => write(answer, out).await,
         }
+    }
+
+    async fn run_several(&mut self, text: &str, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
         let statements = tributary_sql::split(text);
         if statements.is_empty() {
+            self.0.end_statement();
             return out.ok(OkInfo::default()).await;
         }
         let last = statements.len() - 1;
         for (number, statement) in statements.into_iter().enumerate() {
-            match self.0.run_text(statement).await? {
-                Answer::NeedsFile(_) if number < last => {
-                    self.0.give_up_file();
-                    return Err(SqlError::detail(
-                        ErrorCode::NotSupported,
-                        "LOAD DATA LOCAL must be the last of several statements",
-                    ));
-                }
-                Answer::NeedsFile(name) => self.ask_for(&name, out)?,
-                answer => write(answer, out).await?,
-            }
+            let (begun, before) = (Instant::now(), Counts::of(out));
+            let outcome = match self.0.begin_statement(statement) {
+                Ok(()) => self.run_one_of(statement, number == last, out).await,
+                Err(refused) => Err(refused),
+            };
+            self.ended(statement, begun, before, out, outcome)?;
         }
         Ok(())
+    }
+
+    async fn run_one_of(
+        &mut self,
+        statement: &str,
+        is_last: bool,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        match self.0.run_text(statement).await? {
+            Answer::NeedsFile(_) if !is_last => {
+                self.0.give_up_file();
+                Err(SqlError::detail(
+                    ErrorCode::NotSupported,
+                    "LOAD DATA LOCAL must be the last of several statements",
+                ))
+            }
+            Answer::NeedsFile(name) => self.ask_for(&name, out),
+            answer => write(answer, out).await,
+        }
+    }
+
+    /// Ends a statement, unless it waits for a file.
+    fn ended(
+        &mut self,
+        text: &str,
+        begun: Instant,
+        before: Counts,
+        out: &ResultWriter<'_>,
+        outcome: Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        if self.0.awaits_file() {
+            return outcome;
+        }
+        self.0.end_statement();
+        let now = Counts::of(out);
+        let volume = Volume {
+            affected_rows: now.affected - before.affected,
+            returned_rows: now.returned - before.returned,
+            received_bytes: text.len() as u64,
+        };
+        self.0.finished(text, begun, volume, &outcome);
+        outcome
     }
 
     /// Asks the client for the file that the session waits for.
@@ -190,13 +265,31 @@ async fn write_rows(mut rows: Rows, out: &mut ResultWriter<'_>) -> Result<(), Sq
     rows.interrupt().wait(out.finish()).await?
 }
 
-/// A file that the client sends.
-struct Upload<'a, 'c>(&'a mut ClientFile<'c>);
+/// Rows that statements of a command have changed and returned so far.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    affected: u64,
+    returned: u64,
+}
+
+impl Counts {
+    fn of(out: &ResultWriter<'_>) -> Self {
+        Self { affected: out.affected_rows(), returned: out.returned_rows() }
+    }
+}
+
+/// A file that the client sends, and how much of it has arrived.
+struct Upload<'a, 'c> {
+    file: &'a mut ClientFile<'c>,
+    bytes: u64,
+}
 
 #[async_trait]
 impl ClientUpload for Upload<'_, '_> {
     async fn next(&mut self) -> Result<Option<Bytes>, SqlError> {
-        self.0.next().await
+        let next = self.file.next().await?;
+        self.bytes += next.as_ref().map_or(0, |piece| piece.len() as u64);
+        Ok(next)
     }
 }
 

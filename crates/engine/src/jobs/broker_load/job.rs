@@ -174,6 +174,10 @@ impl background::Record for Record {
         (self.state == State::Cancelled).then_some(&self.error)
     }
 
+    fn txn(&self) -> Option<u64> {
+        self.txn
+    }
+
     fn rows(&self) -> u64 {
         self.loaded
     }

@@ -295,7 +295,7 @@ async fn load(
             Ok(came) => came,
             Err(halt) => {
                 if let Some(batch) = batch {
-                    batch.abort("the job was interrupted").await;
+                    batch.abort(jobs, job, "the job was interrupted").await;
                 }
                 return halt;
             }
@@ -323,7 +323,7 @@ async fn load(
                     };
                     if let Err(halt) = open.feed(jobs, job, &chunk).await {
                         job.now().aborted_tasks += 1;
-                        open.abort(&halt.text()).await;
+                        open.abort(jobs, job, &halt.text()).await;
                         return halt;
                     }
                     is_due = open.is_due(&chunk);

@@ -5,6 +5,7 @@
 //!
 //! Invariant: with the last of them the position is behind the last message that was fed to the batch, and not before.
 
+use super::ends::TaskLoad;
 use super::job::{Job, Now};
 use super::kept::{Definition, Position, Reason};
 use super::names::Names;
@@ -88,6 +89,7 @@ pub(super) struct Batch {
 pub(super) struct Part {
     load: Load,
     reader: RowReader,
+    record: TaskLoad,
     /// Bytes that were decoded.
     bytes: u64,
     /// Rows of the chunk that is sorted by tables now.
@@ -112,10 +114,11 @@ impl Part {
         let schema = Arc::clone(&def.schema);
         let mut load = Load::begin(&jobs.loads, table, schema, &traits, LoadLabel::Made(label))
             .map_err(|error| Halt::Retry(error.to_string()))?;
+        let record = TaskLoad::begin(jobs, &load)?;
         load.is_found_in(def.partitioning.partitions());
         let rejects_new_keys = properties::rejects_new_keys(&kept.properties).map_err(pause)?;
         load.must_find(KnownKeys::of(reader.target(), rejects_new_keys));
-        Ok(Self { load, reader, bytes: 0, rows: Vec::new() })
+        Ok(Self { load, reader, record, bytes: 0, rows: Vec::new() })
     }
 
     async fn feed(&mut self, jobs: &Arc<ServerJobs>, rows: &[u8]) -> Result<(), Halt> {
@@ -136,7 +139,21 @@ impl Part {
         position: &Position,
         counts: Counts,
     ) -> Result<(), Halt> {
-        let Self { load, reader, .. } = self;
+        let Self { load, reader, record, bytes, .. } = self;
+        let loaded = reader.counts();
+        let outcome = Self::commit_load(jobs, job, (load, reader), position, counts).await;
+        let error = outcome.as_ref().err().map(Halt::text);
+        record.end(jobs, job, loaded, bytes, error.as_deref());
+        outcome
+    }
+
+    async fn commit_load(
+        jobs: &Arc<ServerJobs>,
+        job: &Job,
+        (load, reader): (Load, RowReader),
+        position: &Position,
+        counts: Counts,
+    ) -> Result<(), Halt> {
         match position.written() {
             Ok(written) => load.advance(job.id, written),
             Err(error) => {
@@ -162,6 +179,13 @@ impl Part {
             }
             Err(error) => Err(Halt::Retry(error.to_string())),
         }
+    }
+}
+
+impl Part {
+    async fn abort(self, jobs: &ServerJobs, job: &Job, reason: &str) {
+        self.load.abort(reason).await;
+        self.record.end(jobs, job, Counts::default(), self.bytes, Some(reason));
     }
 }
 
@@ -254,7 +278,7 @@ impl Batch {
     /// durable position says so.
     pub async fn commit(mut self, jobs: &Arc<ServerJobs>, job: &Job, limits: &Limits) -> Result<Ended, Halt> {
         if let Err(halt) = self.end(jobs).await {
-            self.abort(&halt.text()).await;
+            self.abort(jobs, job, &halt.text()).await;
             return Err(halt);
         }
         let generation = job.kept().generation;
@@ -284,7 +308,7 @@ impl Batch {
             let position = Position::new(generation, progress.clone(), statistics);
             if let Err(halt) = part.commit(jobs, job, &position, counts).await {
                 for part in parts {
-                    part.load.abort(&halt.text()).await;
+                    part.abort(jobs, job, &halt.text()).await;
                 }
                 return Err(halt);
             }
@@ -319,9 +343,9 @@ impl Batch {
     }
 
     /// Abandons the batch: nothing of it is stored, and its messages are read again.
-    pub async fn abort(self, reason: &str) {
+    pub async fn abort(self, jobs: &ServerJobs, job: &Job, reason: &str) {
         for part in self.parts {
-            part.load.abort(reason).await;
+            part.abort(jobs, job, reason).await;
         }
     }
 }

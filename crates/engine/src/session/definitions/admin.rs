@@ -44,7 +44,7 @@ impl EngineSession {
             Statement::Recover(recover) => self.run_recover(recover).await?,
             Statement::DropRecycled(id) => engine.ddl.erase_recycled(killed, id).await?,
             Statement::TruncateTable { table, partitions, .. } => {
-                let table = self.named(Privilege::Load, &table)?;
+                let table = self.named(Privilege::Truncate, &table)?;
                 let cut = match &partitions {
                     PartitionNames::Named(names) => named_partitions(&table.def(), names)?,
                     PartitionNames::Temporary(_) => {

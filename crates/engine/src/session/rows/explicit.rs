@@ -112,6 +112,7 @@ impl EngineSession {
         let info =
             LoadInfo { label: Some(&label), status: status.name(), txn: Some(txn), ..LoadInfo::default() }
                 .text();
+        self.running.has_inserted = true;
         self.last_insert = Some(LastInsert {
             txn,
             label,

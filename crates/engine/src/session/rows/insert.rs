@@ -124,6 +124,7 @@ impl EngineSession {
         let known_keys = self.known_keys(&plan.target);
         let completer = self.completer(&plan.target, &options);
         self.keep_builder(builder);
+        self.parsed("INSERT");
         let ValuesOutcome::Rows(mut decoded) = outcome? else { return Ok(None) };
         if let Some(completer) = completer? {
             completer.complete_all(&mut decoded)?;
@@ -521,6 +522,7 @@ impl EngineSession {
             reused_plan,
         }
         .text();
+        self.running.has_inserted = true;
         self.last_insert = Some(LastInsert {
             txn: answer.txn,
             label: answer.label,

@@ -1,0 +1,155 @@
+//! The file of the audit log: a line of JSON for each record, in files of a limited size and number.
+//!
+//! `audit.log` is written; `audit.log.1` was written before it, and so on. Lines are written in one piece: what a failed write
+//! leaves of one is cut off before the next.
+//!
+//! Not here: the contents of lines.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+const NAME: &str = "audit.log";
+
+/// Makes the directory if necessary, and checks that a file in it can be written.
+///
+/// # Errors
+/// It can't.
+pub(super) fn check(directory: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    open(&directory.join(NAME)).map(drop)
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(path)
+}
+
+/// The files of a directory.
+#[derive(Debug)]
+pub(super) struct Files {
+    directory: PathBuf,
+    bytes_max: u64,
+    count: u64,
+    current: Option<(File, u64)>,
+}
+
+impl Files {
+    pub fn new(directory: PathBuf, bytes_max: u64, count: u64) -> Self {
+        Self { directory, bytes_max, count, current: None }
+    }
+
+    /// Writes whole lines, and shortens `lines` by the written ones.
+    ///
+    /// # Errors
+    /// The lines that are left are not in the file, and may be written again.
+    pub fn write(&mut self, lines: &mut &[u8]) -> io::Result<()> {
+        while !lines.is_empty() {
+            let (file, bytes) = match &mut self.current {
+                Some(current) => current,
+                None => self.current.insert(opened(&self.directory.join(NAME))?),
+            };
+            let fitting = fitting(lines, self.bytes_max.saturating_sub(*bytes));
+            if fitting == 0 && *bytes > 0 {
+                self.rotate()?;
+                continue;
+            }
+            let (now, later) = lines.split_at(fitting.max(first_line(lines)));
+            if let Err(error) = file.write_all(now) {
+                let cut = file.set_len(*bytes);
+                // It is opened again, and begins with a line of its own.
+                self.current = None;
+                return Err(cut.err().unwrap_or(error));
+            }
+            *bytes += now.len() as u64;
+            *lines = later;
+        }
+        Ok(())
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
+        self.current = None;
+        let path = |number: u64| match number {
+            0 => self.directory.join(NAME),
+            _ => self.directory.join(format!("{NAME}.{number}")),
+        };
+        if self.count == 1 {
+            return fs::remove_file(path(0));
+        }
+        for number in (0..self.count - 1).rev() {
+            match fs::rename(path(number), path(number + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many bytes of whole lines are at most this many.
+fn fitting(lines: &[u8], bytes_max: u64) -> usize {
+    let max = usize::try_from(bytes_max).unwrap_or(usize::MAX).min(lines.len());
+    lines[..max].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
+}
+
+fn first_line(lines: &[u8]) -> usize {
+    lines.iter().position(|&byte| byte == b'\n').map_or(lines.len(), |end| end + 1)
+}
+
+/// The file and its length. A line that a crash cut off is ended.
+fn opened(path: &Path) -> io::Result<(File, u64)> {
+    let mut file = open(path)?;
+    let bytes = file.metadata()?.len();
+    if bytes == 0 {
+        return Ok((file, 0));
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    if last == *b"\n" {
+        return Ok((file, bytes));
+    }
+    file.write_all(b"\n")?;
+    Ok((file, bytes + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(directory: &Path, name: &str) -> String {
+        fs::read_to_string(directory.join(name)).unwrap_or_default()
+    }
+
+    #[test]
+    fn files_have_a_size_and_a_number() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let inside = directory.path().join("new");
+        check(&inside).expect("it can be made");
+        let mut files = Files::new(inside.clone(), 10, 3);
+        for lines in ["1111\n2222\n3333\n", "4444444444444444\n5555\n", "6666\n"] {
+            files.write(&mut lines.as_bytes()).expect("written");
+        }
+        assert_eq!(text(&inside, "audit.log"), "5555\n6666\n");
+        assert_eq!(text(&inside, "audit.log.1"), "4444444444444444\n");
+        assert_eq!(text(&inside, "audit.log.2"), "3333\n");
+        assert_eq!(fs::read_dir(&inside).expect("a directory").count(), 3);
+        let mode = std::os::unix::fs::PermissionsExt::mode(
+            &fs::metadata(inside.join("audit.log")).expect("it").permissions(),
+        );
+        assert_eq!(mode & 0o777, 0o600);
+        let mut alone = Files::new(inside.clone(), 1, 1);
+        alone.write(&mut &b"7\n"[..]).expect("written");
+        alone.write(&mut &b"8\n"[..]).expect("written");
+        assert_eq!(text(&inside, "audit.log"), "8\n");
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_does_not_spoil_the_next() {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::write(directory.path().join(NAME), "1\n{\"cut").expect("written");
+        let mut files = Files::new(directory.path().to_owned(), 1000, 2);
+        files.write(&mut &b"2\n"[..]).expect("written");
+        assert_eq!(text(directory.path(), NAME), "1\n{\"cut\n2\n");
+    }
+}

@@ -25,12 +25,12 @@ pub fn set_umask(bits: u32) {
 pub struct Open {
     path: PathBuf,
     mode: u32,
-    /// What they may do too much.
+    /// Its bits that the setting excludes.
     excess: u32,
 }
 
 impl Open {
-    /// Those of the existing directories that are too open, without the ones below such a directory.
+    /// Finds the existing directories that are too open, without the ones below such a directory.
     pub fn of(directories: &[&Path], umask: u32) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         for path in directories {

@@ -36,9 +36,9 @@ use crate::queries::Queries;
 use crate::queries::namespace::{EngineNamespace, Facts, ShownJobs};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
-use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::future::Future;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
@@ -90,6 +90,7 @@ impl Engine {
         Self::open_with(options, access, store, lines).await
     }
 
+    #[expect(clippy::too_many_lines, reason = "each part is made once, after those that it needs")]
     pub(crate) async fn open_with(
         options: EngineOptions,
         access: impl FnOnce(&Arc<Catalog>) -> Arc<dyn Access>,
@@ -98,7 +99,6 @@ impl Engine {
     ) -> Result<(Arc<Self>, RecoveryReport), StartError> {
         let started = Instant::now();
         let lock = lock_state(&options.state_dir)?;
-        private_directories(&options)?;
         let metrics = Metrics::new()?;
         let audit = Audit::open(options.audit.clone(), metrics.registry())?;
         let requests = Arc::new(Requests::new(metrics.registry(), audit)?);
@@ -111,6 +111,7 @@ impl Engine {
         records::complete(&catalog, &store, &node.id()).await?;
         let tables = open_tables(&catalog, &store).await?;
         let wal_dirs = wal_dirs::to_open(&node, &options.state_dir, &options.ingest.wal_dirs)?;
+        private_directories(&options)?;
         let (ingest, report) = Ingest::open(
             IngestOptions { retired_wal_dirs: wal_dirs.retired.clone(), ..options.ingest.clone() },
             Arc::new(OsDisk),
@@ -408,11 +409,12 @@ fn empty_directory(path: PathBuf) -> Result<PathBuf, StartError> {
 fn private_directories(options: &EngineOptions) -> Result<(), StartError> {
     let below = ["error_log", "keys"].map(|name| options.state_dir.join(name));
     for path in options.ingest.wal_dirs.iter().chain(&below) {
-        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|source| StartError::Io {
-            action: "create",
-            path: path.clone(),
-            source,
-        })?;
+        if path.exists() {
+            continue;
+        }
+        let created = OsDisk.create_dir_all(path);
+        let kept = created.and_then(|()| std::fs::set_permissions(path, Permissions::from_mode(0o700)));
+        kept.map_err(|source| StartError::Io { action: "create", path: path.clone(), source })?;
     }
     Ok(())
 }

@@ -88,3 +88,15 @@ fn a_new_data_directory_whose_first_start_ended_before_the_catalog_opens() {
     assert_eq!(server.connect().value("SELECT 1"), "1");
     assert!(read(&server.data().join("node.json")).starts_with(&text[..begin]), "the identity stays");
 }
+
+#[test]
+fn a_start_without_its_log_is_refused_and_creates_no_directory_for_one() {
+    let (mut server, _) = stopped();
+    let (log, aside) = (server.data().join("wal"), server.data().join("aside"));
+    std::fs::rename(&log, &aside).expect("moved");
+    let error = refusal(&server.data());
+    assert!(error.contains("is gone"), "{error}");
+    assert!(!log.exists(), "nothing was changed");
+    std::fs::rename(&aside, &log).expect("moved back");
+    assert_whole(&mut server);
+}

@@ -26,6 +26,7 @@ impl Peer {
 
     /// A client that has reached this address.
     #[cfg(test)]
+    #[must_use]
     pub fn at(local: SocketAddr) -> Self {
         Self { ip: local.ip(), local: Some(local), tls: None, has_logged_in: AtomicBool::new(false) }
     }

@@ -20,7 +20,7 @@ impl Statement {
             | Self::DropTable { .. }
             | Self::DropRecycled(_)
             | Self::DropUser { .. } => "DROP",
-            Self::AlterTable { .. } | Self::AlterUser { .. } => "ALTER",
+            Self::AlterTable { .. } | Self::AlterUser { .. } | Self::ReloadTls => "ALTER",
             Self::View(view) => match **view {
                 ViewStatement::Create(_) => "CREATE",
                 ViewStatement::Alter { .. } | ViewStatement::Comment { .. } => "ALTER",
@@ -60,7 +60,6 @@ impl Statement {
             Self::Grant(_) => "GRANT",
             Self::Revoke(_) => "REVOKE",
             Self::Kill(_) => "KILL",
-            Self::ReloadTls => "ALTER INSTANCE",
             Self::UnlockTables => "UNLOCK",
         }
     }

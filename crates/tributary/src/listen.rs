@@ -50,8 +50,8 @@ pub fn own_address(bind: IpAddr) -> IpAddr {
         socket.connect(to).ok()?;
         socket.local_addr().ok().map(|local| local.ip())
     };
-    let served = routes.into_iter().filter(|(from, _)| from.is_ipv4() || bind.is_ipv6());
-    served.filter_map(routed).next().unwrap_or(Ipv4Addr::LOCALHOST.into())
+    let mut served = routes.into_iter().filter(|(from, _)| from.is_ipv4() || bind.is_ipv6());
+    served.find_map(routed).unwrap_or(Ipv4Addr::LOCALHOST.into())
 }
 
 #[cfg(test)]

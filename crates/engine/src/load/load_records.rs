@@ -181,7 +181,8 @@ mod tests {
         (answer.comment, answer.label) = (text.to_owned(), text.to_owned());
         answer.table = Some(TableRef { db: text.to_owned(), table: text.to_owned() });
         let principal = Principal::new("root", "%", 0);
-        AnsweredLoad { principal, peer: Ipv4Addr::LOCALHOST.into(), answer }
+        let route = tributary_http::LoadRoute::StreamLoad;
+        AnsweredLoad { principal, peer: Ipv4Addr::LOCALHOST.into(), answer, route, has_begun: true }
     }
 
     #[test]

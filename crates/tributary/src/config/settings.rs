@@ -75,7 +75,7 @@ settings! {
     /// Address that the ports listen on. Anything but loopback requires that every user has a password.
     bind: IpAddr = "127.0.0.1", address();
 
-    /// Host that ErrorURL, `/api/backends` and SHOW BACKENDS name. None: the address of `bind`; if that is all addresses, over HTTP the host by which the client has reached the server, and in SQL the address of the default route.
+    /// Host that `ErrorURL`, `/api/backends` and SHOW BACKENDS name. None: the address of `bind`; if that is all addresses, over HTTP the host by which the client has reached the server, and in SQL the address of the default route.
     advertised_host: Option<String> = "", optional_host();
 
     /// Port of the MySQL protocol; 0 picks a free one.

@@ -506,7 +506,7 @@ fn rows_of_the_table_survive_kills_and_days_are_partitions() {
     let partitions = root.rows("SHOW PARTITIONS FROM __internal_schema.audit_log");
     assert!(!partitions.is_empty() && partitions.len() <= 2, "{partitions:?}");
     assert_eq!(
-        root.value(&format!("SELECT COUNT(DISTINCT query_id) = COUNT(*) FROM __internal_schema.audit_log")),
+        root.value("SELECT COUNT(DISTINCT query_id) = COUNT(*) FROM __internal_schema.audit_log"),
         "1"
     );
 }

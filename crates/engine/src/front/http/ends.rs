@@ -10,7 +10,7 @@ use std::time::Instant;
 use tributary_http::{LoadAnswer, LoadCode, LoadRoute, TwoPhaseOp};
 use tributary_ingest::TwoPhaseTarget;
 use tributary_sql::parse_http_stream;
-use tributary_types::{ErrorCode, Principal, SqlError, TableRef};
+use tributary_types::{ErrorCode, Label, Principal, SqlError, TableRef};
 
 /// A load as it was requested.
 pub(super) struct RequestedLoad<'a> {
@@ -102,7 +102,7 @@ impl HttpLoads {
             db: Some(db),
             load: LoadFacts {
                 txn: target.txn.map(|txn| txn.0),
-                label: target.label.as_ref().map(|label| label.as_str()),
+                label: target.label.as_ref().map(Label::as_str),
                 ..LoadFacts::default()
             },
             error: outcome.as_ref().err().map(Failure::from),

@@ -168,6 +168,7 @@ impl EngineSession {
             last_insert_id: 0,
             now_unix_micros: self.unix_micros(),
             tls: self.tls.clone(),
+            stop: Some(self.planning_stop(self.query_timeout())),
         }
     }
 

@@ -3,8 +3,10 @@
 //! Statements are trees, and most operations on them are recursive. The parser and the rewrite bound a tree's depth; the code
 //! here gives planning a stack that is large enough for this bound, even in unoptimized builds.
 
+use crate::planning::{Stop, beside_the_runtime, within};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// Stack of planning, in bytes. Pages that are not touched cost nothing.
@@ -15,12 +17,16 @@ pub(crate) fn on_deep_stack<R>(f: impl FnOnce() -> R) -> R {
     stacker::grow(PLANNING_STACK_BYTES, f)
 }
 
-/// A future that is polled on such a stack.
-pub(crate) struct OnDeepStack<F>(Pin<Box<F>>);
+/// A future that is polled on such a stack, beside the runtime.
+pub(crate) struct OnDeepStack<F> {
+    future: Pin<Box<F>>,
+    stop: Option<Arc<dyn Stop>>,
+}
 
 impl<F: Future> OnDeepStack<F> {
-    pub(crate) fn new(future: F) -> Self {
-        Self(Box::pin(future))
+    /// `stop` ends the planning that the future is.
+    pub(crate) fn new(future: F, stop: Option<&Arc<dyn Stop>>) -> Self {
+        Self { future: Box::pin(future), stop: stop.cloned() }
     }
 }
 
@@ -28,7 +34,13 @@ impl<F: Future> Future for OnDeepStack<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let future = self.0.as_mut();
-        on_deep_stack(|| future.poll(context))
+        let Self { future, stop } = &mut *self;
+        let future = future.as_mut();
+        planned(stop.as_ref(), || future.poll(context))
     }
+}
+
+/// Runs a part of planning: on a deep stack, beside the runtime, and until `stop` ends it.
+pub(crate) fn planned<R>(stop: Option<&Arc<dyn Stop>>, part: impl FnOnce() -> R) -> R {
+    beside_the_runtime(|| within(stop, || on_deep_stack(part)))
 }

@@ -9,7 +9,7 @@ mod show;
 mod views;
 
 use crate::context::{SettledSnapshots, StatementContext, Within, names_hidden};
-use crate::deep::{OnDeepStack, on_deep_stack};
+use crate::deep::{OnDeepStack, planned};
 use crate::error::plan_error;
 use crate::functions::dates::zone::{self, SessionZone};
 use crate::meaning::operators::{CoercionRule, OperatorPlanner};
@@ -18,6 +18,7 @@ use crate::meaning::set_operations::SetOperations;
 use crate::meaning::unnest::UnnestRule;
 use crate::model::{QueryOptions, QueryResult, ResultColumn, SessionView, Spill};
 use crate::namespace::Namespace;
+use crate::planning::{StopRule, interleaved};
 use crate::run::giving_way::joins_give_way;
 use crate::run::output::{self, Nested};
 use crate::run::{places, rows};
@@ -50,6 +51,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 use tributary_sql::{Delete, ROWS_FUNCTION, SelectQuery};
 use tributary_table::{FoundRows, Snapshot, Table, TableError, TableStore};
 use tributary_types::{ErrorCode, Sealed, SqlError};
@@ -57,6 +59,9 @@ use url::Url;
 
 /// Consumers that an error about memory names.
 const MEMORY_CONSUMERS_NAMED: NonZeroUsize = NonZeroUsize::new(3).expect("3 is not 0");
+
+/// Statements that are planned at a time; others wait. Each has a thread and memory of its own.
+const PLANNED_MAX: usize = 16;
 
 /// Zones whose states are kept.
 const ZONES_KEPT_MAX: usize = 256;
@@ -70,6 +75,8 @@ pub struct QueryEngine {
     state: State,
     /// In other zones, by their seconds ahead of UTC.
     in_zones: Arc<Mutex<HashMap<i32, State>>>,
+    /// Statements that are planned at a time.
+    places: Arc<Semaphore>,
     store_url: ObjectStoreUrl,
 }
 
@@ -148,14 +155,15 @@ impl QueryEngine {
             .with_config(config(options.target_partitions))
             .with_runtime_env(runtime)
             .with_default_features()
-            .with_analyzer_rules(analyzer.rules)
-            .with_physical_optimizer_rules(physical_rules)
-            .with_optimizer_rules(optimizer_rules(in_use))
+            .with_analyzer_rules(interleaved(analyzer.rules, &(Arc::new(StopRule) as _)))
+            .with_physical_optimizer_rules(interleaved(physical_rules, &(Arc::new(StopRule) as _)))
+            .with_optimizer_rules(interleaved(optimizer_rules(in_use), &(Arc::new(StopRule) as _)))
             .build();
         let mut planners: Vec<_> = vec![Arc::new(OperatorPlanner) as _];
         planners.extend(state.expr_planners().iter().cloned());
         let state = SessionStateBuilder::new_from_existing(state).with_expr_planners(planners);
-        Ok(Self { namespace, state: built(state), in_zones: Arc::default(), store_url })
+        let places = Arc::new(Semaphore::new(PLANNED_MAX));
+        Ok(Self { namespace, state: built(state), in_zones: Arc::default(), places, store_url })
     }
 
     /// The same engine over what somebody else may see.
@@ -216,7 +224,7 @@ impl QueryEngine {
             let (plan, rewritten) = self.settled_plan(session, query, params, functions).await?;
             let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings, Nested::Kept);
             let state = self.state_of(session);
-            let plan = self.physical(&state, &plan).await?;
+            let plan = self.physical(session, &state, &plan).await?;
             let streams = execute_stream_partitioned(plan, state.task_ctx());
             let streams = streams.map_err(|error| plan_error(&error))?;
             Ok(streams.into_iter().map(|rows| output::result(columns.clone(), rows, Nested::Kept)).collect())
@@ -274,7 +282,7 @@ impl QueryEngine {
         let (plan, rewritten) = self.settled_plan(session, query, params, functions).await?;
         let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings, nested);
         let state = self.state_of(session);
-        let plan = self.physical(&state, &plan).await?;
+        let plan = self.physical(session, &state, &plan).await?;
         let stream = execute_stream(plan, state.task_ctx()).map_err(|error| plan_error(&error))?;
         Ok(output::result(columns, stream, nested))
     }
@@ -291,6 +299,7 @@ impl QueryEngine {
         let mut functions = TableFunctions::default();
         let over_files = self.with_files(session, query, &mut functions).await?;
         let query = over_files.as_ref().unwrap_or(query);
+        let _place = self.places.acquire().await;
         let planned = self.plan(session, query, None, &functions, &SettledSnapshots::new())?;
         let (plan, rewritten) = (planned.plan, planned.rewritten);
         Ok(output::columns(&plan, &rewritten.titles, &rewritten.spellings, Nested::Kept))
@@ -325,14 +334,15 @@ impl QueryEngine {
         let state = self.state_of(session);
         let mut text = String::new();
         if verbose {
-            let optimized = on_deep_stack(|| state.optimize(&plan)).map_err(|error| plan_error(&error))?;
+            let optimized = planned(session.stop.as_ref(), || state.optimize(&plan));
+            let optimized = optimized.map_err(|error| plan_error(&error))?;
             text += &format!(
                 "LOGICAL PLAN\n{}\nOPTIMIZED PLAN\n{}\nPHYSICAL PLAN\n",
                 plan.display_indent(),
                 optimized.display_indent()
             );
         }
-        let physical = self.physical(&state, &plan).await?;
+        let physical = self.physical(session, &state, &plan).await?;
         if analyze {
             let stream = execute_stream(Arc::clone(&physical), state.task_ctx());
             let mut stream = stream.map_err(|error| plan_error(&error))?;
@@ -364,7 +374,9 @@ impl QueryEngine {
         let query = over_files.as_ref().unwrap_or(query);
         let mut settled = SettledSnapshots::new();
         loop {
+            let place = self.places.acquire().await;
             let planned = self.plan(session, query, Some(params), &functions, &settled)?;
+            drop(place);
             if planned.unsettled.is_empty() {
                 return Ok((planned.plan, planned.rewritten));
             }
@@ -440,8 +452,14 @@ impl QueryEngine {
         Arc::clone(state)
     }
 
-    async fn physical(&self, state: &State, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, SqlError> {
-        let planned = OnDeepStack::new(state.create_physical_plan(plan)).await;
+    async fn physical(
+        &self,
+        session: &SessionView,
+        state: &State,
+        plan: &LogicalPlan,
+    ) -> Result<Arc<dyn ExecutionPlan>, SqlError> {
+        let _place = self.places.acquire().await;
+        let planned = OnDeepStack::new(state.create_physical_plan(plan), session.stop.as_ref()).await;
         planned.map_err(|error| plan_error(&error))
     }
 

@@ -4,6 +4,7 @@
 
 mod grid;
 
+use crate::planning::Stop;
 use arrow::datatypes::DataType as ArrowType;
 use datafusion::execution::SendableRecordBatchStream;
 use std::collections::BTreeMap;
@@ -59,6 +60,8 @@ pub struct SessionView {
     pub now_unix_micros: i64,
     /// The encryption of its connection.
     pub tls: Option<TlsSession>,
+    /// Whether planning should go on; `None`: to its end.
+    pub stop: Option<Arc<dyn Stop>>,
 }
 
 impl SessionView {
@@ -75,6 +78,7 @@ impl SessionView {
             last_insert_id: 0,
             now_unix_micros,
             tls: None,
+            stop: None,
         }
     }
 

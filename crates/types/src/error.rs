@@ -60,6 +60,8 @@ pub enum ErrorCode {
     BadHandshake,
     /// TLS is required.
     SecureTransportRequired,
+    /// More columns than a statement may have.
+    TooManyFields,
     /// The client is too old to log in.
     UnsupportedAuthMode,
     PacketsOutOfOrder,
@@ -129,6 +131,7 @@ impl ErrorCode {
             Self::AccessDenied => (1045, "28000"),
             Self::BadHandshake => (1043, "08S01"),
             Self::SecureTransportRequired => (3159, "HY000"),
+            Self::TooManyFields => (1117, "HY000"),
             Self::NoDbSelected => (1046, "3D000"),
             Self::UnknownCommand => (1047, "08S01"),
             Self::ColumnCannotBeNull => (1048, "23000"),

@@ -2,12 +2,27 @@
 
 use super::EngineSession;
 use crate::access::interrupt::Interrupt;
+use crate::access::processes::Process;
 use crate::answer::{Answer, Rows};
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_query::{QueryResult, ScalarValue};
+use tokio::time::Instant;
+use tributary_query::{QueryResult, ScalarValue, SessionView, Stop};
 use tributary_sql::{Explain, FileCall, Name, SelectQuery, Show, Statement};
 use tributary_types::{ErrorCode, SqlError};
+
+/// KILL and the time limit of a statement, for its planning, which does not wait.
+#[derive(Debug)]
+struct PlanningStop {
+    process: Arc<Process>,
+    limit: Option<(Instant, Duration)>,
+}
+
+impl Stop for PlanningStop {
+    fn reason(&self) -> Option<SqlError> {
+        Interrupt::of(Some(&self.process.stop), self.limit).check().err().map(SqlError::from)
+    }
+}
 
 impl EngineSession {
     pub(super) async fn run_query(
@@ -21,7 +36,7 @@ impl EngineSession {
             0 => self.query_timeout(),
             milliseconds => self.query_timeout().min(Duration::from_millis(milliseconds)),
         };
-        let view = self.view();
+        let view = SessionView { stop: Some(self.planning_stop(timeout)), ..self.view() };
         let interrupt = self.interrupt().or_after(timeout);
         let result = interrupt.wait(self.queries.query(&view, query, params)).await??;
         let shows_states = self.variables.values().return_object_data_as_binary;
@@ -32,6 +47,12 @@ impl EngineSession {
     /// Rows that are computed while they are taken, at most `rows_max` of them, and until `interrupt` ends that.
     fn rows(&self, result: QueryResult, rows_max: u64, interrupt: Interrupt<'_>) -> Answer {
         Answer::Rows(Box::new(Rows::of_query(result, rows_max, Arc::clone(&self.process), interrupt)))
+    }
+
+    /// The early end of the planning of the running statement.
+    pub(super) fn planning_stop(&self, timeout: Duration) -> Arc<dyn Stop> {
+        let limit = Interrupt::after(timeout).limit();
+        Arc::new(PlanningStop { process: Arc::clone(&self.process), limit })
     }
 
     /// The interrupt of the running statement.

@@ -1,10 +1,11 @@
 //! From a query's tree to its logical plan.
 
 use super::StatementContext;
-use crate::error::plan_error;
+use crate::error::{external, plan_error};
 use crate::functions::dates::zone;
 use crate::meaning::rewrite::{self, Environment, Rewritten};
 use crate::meaning::set_operations::{no_rows, query_of};
+use crate::planning::{check, check_lists, check_nodes};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::planner::SqlToRel;
@@ -28,13 +29,16 @@ impl StatementContext<'_> {
         let environment =
             Environment { session: self.session, global: &global, columns: &columns, params, lenient_casts };
         let zone = zone::offset_of(self.session.zone(), self.session.now_unix_micros);
-        crate::deep::on_deep_stack(|| {
+        check_lists(&query.ast)?;
+        crate::deep::planned(self.session.stop.as_ref(), || {
             zone::within(zone, || {
                 let mut rewritten = rewrite::rewrite(&query.ast, &query.text, &environment)?;
                 let query = std::mem::replace(&mut rewritten.query, *query_of(SetExpr::Values(no_rows())));
                 let statement = Statement::Query(Box::new(query));
                 let plan = plan_statement(self, statement, rewritten.is_recursive);
-                Ok((plan.map_err(|error| plan_error(&error))?, rewritten))
+                let plan = plan.map_err(|error| plan_error(&error))?;
+                check_nodes(&plan)?;
+                Ok((plan, rewritten))
             })
         })
     }
@@ -51,6 +55,7 @@ fn plan_statement(
         return SqlToRel::new(context).sql_statement_to_plan(statement);
     }
     loop {
+        check().map_err(external)?;
         let planned = SqlToRel::new(context).sql_statement_to_plan(statement.clone());
         if planned.is_ok() || !context.sets.widened() {
             return planned;

@@ -65,6 +65,7 @@ mod overwrite;
 mod packed_bodies;
 mod partial_update;
 mod partitions;
+mod planning;
 mod privileges;
 mod python;
 mod recycle;

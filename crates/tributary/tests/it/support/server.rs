@@ -71,6 +71,15 @@ impl Server {
         Self { process, settings: Vec::new(), directory }
     }
 
+    /// Starts a server with one thread for all tasks.
+    pub fn with_one_thread() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut command = command(&directory.path().join("data"));
+        command.env("TOKIO_WORKER_THREADS", "1");
+        let process = Process::start(command, &[]);
+        Self { process, settings: Vec::new(), directory }
+    }
+
     /// A server with default settings that tests running now share; the last one ends it. Other
     /// tests' SYNC commits the open groups of all: a test that needs one to stay open has its own
     /// server.

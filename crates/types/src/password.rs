@@ -7,6 +7,9 @@ use std::fmt;
 /// Bytes of a [`SaltedHash`]'s salt.
 pub const SALT_BYTES: usize = 16;
 
+/// The longest password that is checked, in bytes. A check takes time that grows with it.
+pub const PASSWORD_BYTES_MAX: usize = 256;
+
 /// The password of a user as the server stores it: no verifier for an empty one, else one or both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verifiers {

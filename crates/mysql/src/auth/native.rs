@@ -3,27 +3,15 @@
 //! The server stores only `SHA1(SHA1(password))`; neither the password nor anything that would suffice to log in is sent or
 //! stored.
 
-use super::Nonce;
-use sha1::{Digest, Sha1};
+use super::{Nonce, is_proof};
+use sha1::Sha1;
 use tributary_types::PasswordHash;
 
 /// Whether `response` is the answer to `nonce` of someone who knows the password. Takes the same time wherever the
 /// bytes differ.
 pub(crate) fn verify(password: &PasswordHash, nonce: &Nonce, response: &[u8]) -> bool {
     let Some(stored) = &password.0 else { return response.is_empty() };
-    let Ok(response) = <&[u8; 20]>::try_from(response) else { return false };
-    let mut stage1 = sha1(&[nonce, stored]);
-    for (byte, answer) in stage1.iter_mut().zip(response) {
-        *byte ^= answer;
-    }
-    let difference = sha1(&[&stage1]).iter().zip(stored).fold(0, |sum, (a, b)| sum | (a ^ b));
-    difference == 0
-}
-
-fn sha1(parts: &[&[u8]]) -> [u8; 20] {
-    let mut hasher = Sha1::new();
-    parts.iter().for_each(|part| hasher.update(part));
-    hasher.finalize().into()
+    is_proof::<Sha1>([nonce, stored], response, stored)
 }
 
 #[cfg(test)]

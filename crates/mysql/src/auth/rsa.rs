@@ -4,10 +4,10 @@
 //! answers in the server's place.
 
 use super::Nonce;
-use super::sha2::PASSWORD_BYTES_MAX;
 use aws_lc_rs::encoding::AsDer;
 use aws_lc_rs::rsa::{KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, PrivateDecryptingKey};
 use std::sync::OnceLock;
+use tributary_types::password::PASSWORD_BYTES_MAX;
 
 /// The server's key, once it was needed.
 #[derive(Debug, Default)]

@@ -3,8 +3,9 @@
 //! Such a server has `SHA256(SHA256(password))` in memory, which does not suffice to log in. One that has not seen the password
 //! asks for it in clear text, over TLS or hidden by [`super::rsa`].
 
-use super::Nonce;
-use sha2::{Digest, Sha256};
+use super::{Nonce, is_proof};
+use sha2::Sha256;
+use tributary_types::password::PASSWORD_BYTES_MAX;
 
 /// The server's word: the proof was right.
 pub(crate) const FAST_PROOF_IS_RIGHT: u8 = 3;
@@ -12,19 +13,11 @@ pub(crate) const FAST_PROOF_IS_RIGHT: u8 = 3;
 pub(crate) const SEND_PASSWORD: u8 = 4;
 /// The client's word: send the public key first.
 pub(crate) const SEND_PUBLIC_KEY: u8 = 2;
-/// The longest password that is checked, in bytes. A check takes time that grows with it.
-pub(crate) const PASSWORD_BYTES_MAX: usize = 256;
 
 /// Whether `response` is the answer to `nonce` of someone who knows the password. `proven` is `SHA256(SHA256(password))`.
 /// Takes the same time wherever the bytes differ.
 pub(crate) fn verify(proven: &[u8; 32], nonce: &Nonce, response: &[u8]) -> bool {
-    let Ok(response) = <&[u8; 32]>::try_from(response) else { return false };
-    let mut stage1 = sha256(&[proven, nonce]);
-    for (byte, answer) in stage1.iter_mut().zip(response) {
-        *byte ^= answer;
-    }
-    let difference = sha256(&[&stage1]).iter().zip(proven).fold(0, |sum, (a, b)| sum | (a ^ b));
-    difference == 0
+    is_proof::<Sha256>([proven, nonce], response, proven)
 }
 
 /// The password in the packet of a client that sends it over TLS, without the zero byte at its end.
@@ -33,22 +26,17 @@ pub(crate) fn clear_password(payload: &[u8]) -> Option<&str> {
     (password.len() <= PASSWORD_BYTES_MAX).then(|| std::str::from_utf8(password).ok()).flatten()
 }
 
-fn sha256(parts: &[&[u8]]) -> [u8; 32] {
-    let mut hasher = Sha256::new();
-    parts.iter().for_each(|part| hasher.update(part));
-    hasher.finalize().into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::auth::fresh_nonce;
     use mysql_common::auth::plugins::caching_sha2_password::scramble_sha256;
+    use sha2::Digest;
 
     #[test]
     fn the_right_answer_to_a_challenge_is_accepted_and_any_other_is_not() {
         let nonce = fresh_nonce();
-        let proven = sha256(&[&sha256(&[b"secret"])]);
+        let proven = Sha256::digest(Sha256::digest("secret")).into();
         let answer = scramble_sha256(&nonce, b"secret").unwrap();
         assert!(verify(&proven, &nonce, &answer));
         assert!(!verify(&proven, &nonce, &scramble_sha256(&nonce, b"Secret").unwrap()));

@@ -6,9 +6,10 @@
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use tributary_admission::Address;
 
 /// Failures of a user from an address that cost nothing: mistyped passwords.
 const FREE_OF_USER: u32 = 5;
@@ -37,7 +38,7 @@ pub(super) struct Delays {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
-    network: IpAddr,
+    address: Address,
     /// `None`: all users together.
     user: Option<Box<str>>,
 }
@@ -54,18 +55,10 @@ struct Failures {
 const NAME_BYTES_MAX: usize = 64;
 
 fn keys(user: &str, address: IpAddr) -> [Key; 2] {
-    let network = match address {
-        // Who has one address of IPv6 has a whole network of them.
-        IpAddr::V6(address) => {
-            let mut segments = address.segments();
-            segments[4..].fill(0);
-            IpAddr::V6(Ipv6Addr::from(segments))
-        }
-        address @ IpAddr::V4(_) => address,
-    };
+    let address = Address::from(address);
     // No user has a longer one: such attempts share an entry.
     let user = if user.len() > NAME_BYTES_MAX { "" } else { user };
-    [Key { network, user: Some(user.into()) }, Key { network, user: None }]
+    [Key { address, user: Some(user.into()) }, Key { address, user: None }]
 }
 
 impl Delays {
@@ -129,6 +122,7 @@ fn make_room(entries: &mut HashMap<Key, Failures>, now: Instant) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv6Addr;
 
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
     const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));

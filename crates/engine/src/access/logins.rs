@@ -22,13 +22,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tributary_catalog::{Catalog, User};
+use tributary_types::password::PASSWORD_BYTES_MAX;
 use tributary_types::{
     AuthPlugin, ErrorCode, NewPassword, PasswordHash, Secret, SqlError, StoredVerifiers, TlsSession,
     Verifiers,
 };
 
-/// The longest password that is checked, in bytes.
-const PASSWORD_BYTES_MAX: usize = 256;
 /// Slow checks at a time: a flood of logins must leave processors to the others.
 const CHECKS_MAX: usize = 2;
 /// A client that would have to wait longer is refused.
@@ -82,10 +81,9 @@ impl Logins {
         self.proven.of(user)
     }
 
-    /// Whether this is the password of the user that connects from `host`. Takes as long for a user that does not exist.
-    pub async fn is_password(&self, name: &str, host: &str, password: &Secret) -> bool {
+    /// Whether this is the password of the user. Takes as long for one that does not exist.
+    pub async fn is_password(&self, user: Option<&User>, password: &Secret) -> bool {
         let text = password.reveal();
-        let user = self.find(name, host);
         if text.len() > PASSWORD_BYTES_MAX {
             return false;
         }
@@ -100,7 +98,7 @@ impl Logins {
             return user.password.is_empty() && text.is_empty();
         }
         let hash = hash_of(text);
-        if let Some(proven) = self.proven.of(&user) {
+        if let Some(proven) = self.proven.of(user) {
             return proven == hash;
         }
         let is_right = if user.password.native.is_empty() {
@@ -109,7 +107,7 @@ impl Logins {
             stored::is_native(&user.password.native, text)
         };
         if is_right {
-            self.proven.remember(&user, hash);
+            self.proven.remember(user, hash);
         }
         is_right
     }
@@ -127,8 +125,9 @@ impl Logins {
     ) -> Result<(), SqlError> {
         self.may_try(user, address).await?;
         let host = address.to_string();
-        let is_right = self.is_password(user, &host, password).await
-            && self.find(user, &host).is_some_and(|user| user.account.require.allows(tls));
+        let found = self.find(user, &host);
+        let is_right = self.is_password(found.as_deref(), password).await
+            && found.is_some_and(|user| user.account.require.allows(tls));
         self.ended(user, address, is_right);
         if is_right {
             return Ok(());

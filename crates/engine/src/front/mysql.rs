@@ -49,7 +49,8 @@ impl ServerHooks for MysqlHooks {
     }
 
     async fn check_password(&self, user: &str, host: &str, password: &Secret) -> bool {
-        self.engine.logins.is_password(user, host, password).await
+        let logins = &self.engine.logins;
+        logins.is_password(logins.find(user, host).as_deref(), password).await
     }
 
     async fn may_log_in(&self, user: &str, address: IpAddr) -> Result<(), SqlError> {

@@ -23,25 +23,27 @@ async fn with_users() -> TestEngine {
 async fn a_password_is_right_however_it_is_stored_and_remembered_until_it_changes() {
     let test = with_users().await;
     let logins = &test.engine.logins;
+    let is_password = async |name: &str, text: &str| {
+        logins.is_password(logins.find(name, HOST).as_deref(), &Secret::new(text)).await
+    };
     for name in ["native", "sha2"] {
         let user = || logins.find(name, HOST).expect("it exists");
         for wrong in ["", "Right", "right "] {
-            assert!(!logins.is_password(name, HOST, &Secret::new(wrong)).await, "{name} {wrong}");
+            assert!(!is_password(name, wrong).await, "{name} {wrong}");
             assert_eq!(logins.proven(&user()), None);
         }
-        let right = Secret::new("right");
-        assert!(logins.is_password(name, HOST, &right).await, "{name}");
+        assert!(is_password(name, "right").await, "{name}");
         assert_eq!(logins.proven(&user()), Some(hash_of("right")));
-        assert!(logins.is_password(name, HOST, &right).await, "from memory");
-        assert!(!logins.is_password(name, HOST, &Secret::new("wrong")).await, "from memory");
+        assert!(is_password(name, "right").await, "from memory");
+        assert!(!is_password(name, "wrong").await, "from memory");
         let other = logins.verifiers(clear("other", AuthPlugin::CachingSha2)).await.expect("it is stored");
         test.engine.catalog.set_password(name, "%", other).await.expect("it exists");
         assert_eq!(logins.proven(&user()), None, "the memory ends with the password");
-        assert!(!logins.is_password(name, HOST, &right).await);
-        assert!(logins.is_password(name, HOST, &Secret::new("other")).await);
+        assert!(!is_password(name, "right").await);
+        assert!(is_password(name, "other").await);
     }
-    assert!(!logins.is_password("nobody", HOST, &Secret::new("")).await);
-    assert!(logins.is_password("root", HOST, &Secret::new("")).await, "it has none yet");
+    assert!(!is_password("nobody", "").await);
+    assert!(is_password("root", "").await, "it has none yet");
 }
 
 #[tokio::test]

@@ -233,8 +233,10 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        functions::get(name)
-            .or_else(|| self.state.scalar_functions().get(name).cloned().map(functions::keeping::scalar))
+        functions::get(name).or_else(|| {
+            let found = self.state.scalar_functions().get(name).cloned();
+            found.map(functions::keeping::scalar).map(functions::growth::scalar)
+        })
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

@@ -18,7 +18,7 @@ use crate::meaning::set_operations::SetOperations;
 use crate::meaning::unnest::UnnestRule;
 use crate::model::{QueryOptions, QueryResult, ResultColumn, SessionView, Spill};
 use crate::namespace::Namespace;
-use crate::planning::{StopRule, interleaved};
+use crate::planning::{LastRule, StopRule, interleaved};
 use crate::run::giving_way::joins_give_way;
 use crate::run::output::{self, Nested};
 use crate::run::{places, rows};
@@ -151,13 +151,15 @@ impl QueryEngine {
         analyzer.rules.extend(analyzer_rules(in_use));
         let mut physical_rules = physical_rules(in_use);
         physical_rules.push(joins_give_way());
+        let mut optimizer_rules = interleaved(optimizer_rules(in_use), &(Arc::new(StopRule) as _));
+        optimizer_rules.push(Arc::new(LastRule));
         let state = SessionStateBuilder::new()
             .with_config(config(options.target_partitions))
             .with_runtime_env(runtime)
             .with_default_features()
             .with_analyzer_rules(interleaved(analyzer.rules, &(Arc::new(StopRule) as _)))
             .with_physical_optimizer_rules(interleaved(physical_rules, &(Arc::new(StopRule) as _)))
-            .with_optimizer_rules(interleaved(optimizer_rules(in_use), &(Arc::new(StopRule) as _)))
+            .with_optimizer_rules(optimizer_rules)
             .build();
         let mut planners: Vec<_> = vec![Arc::new(OperatorPlanner) as _];
         planners.extend(state.expr_planners().iter().cloned());

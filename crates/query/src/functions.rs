@@ -9,6 +9,7 @@
 pub mod conversion;
 pub mod dates;
 mod declared;
+pub mod growth;
 mod json;
 pub mod keeping;
 pub mod nested;
@@ -234,8 +235,10 @@ impl MySqlFunction {
     fn compute(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if constant { 1 } else { args.number_rows };
+        growth::check_constants(self.name, &args.args)?;
         let mut arrays = Vec::with_capacity(args.args.len());
         for (index, arg) in args.args.into_iter().enumerate() {
+            growth::check_copies(self.name, &arg, rows)?;
             let array = arg.into_array(rows)?;
             // Only these have texts that Arrow's type does not tell.
             let is_told =
@@ -251,7 +254,9 @@ impl MySqlFunction {
             result = conversion::convert::safe_cast(&result, args.return_field.data_type())?;
         }
         if constant {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
+            let result = ScalarValue::try_from_array(&result, 0)?;
+            growth::check_literal(&result)?;
+            return Ok(ColumnarValue::Scalar(result));
         }
         Ok(ColumnarValue::Array(result))
     }

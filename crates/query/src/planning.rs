@@ -11,9 +11,9 @@
 mod size;
 mod stops;
 
-pub(crate) use size::{check_lists, check_nodes};
+pub(crate) use size::{check_expansion, check_lists, check_nodes};
 pub use stops::Stop;
-pub(crate) use stops::{StopRule, check, interleaved, within};
+pub(crate) use stops::{LastRule, StopRule, check, interleaved, is_optimizing, within};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;

@@ -1,6 +1,8 @@
 //! The limits of a statement.
 
-/// The longest statement that is parsed, in bytes. Tokens take about thirty times the text's memory.
+/// The longest statement that is parsed, in bytes.
 pub const STATEMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// The words, numbers, texts and signs of a statement that is parsed. Each takes up to 450 bytes until the statement is planned.
+pub(crate) const TOKENS_MAX: usize = 500_000;
 /// How deep parentheses, functions and subqueries may nest (some forms count twice).
 pub(crate) const DEPTH_MAX: usize = 128;

@@ -5,7 +5,7 @@ use crate::error::{external, plan_error};
 use crate::functions::dates::zone;
 use crate::meaning::rewrite::{self, Environment, Rewritten};
 use crate::meaning::set_operations::{no_rows, query_of};
-use crate::planning::{check, check_lists, check_nodes};
+use crate::planning::{check, check_expansion, check_lists, check_nodes};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::planner::SqlToRel;
@@ -30,6 +30,7 @@ impl StatementContext<'_> {
             Environment { session: self.session, global: &global, columns: &columns, params, lenient_casts };
         let zone = zone::offset_of(self.session.zone(), self.session.now_unix_micros);
         check_lists(&query.ast)?;
+        check_expansion(&query.ast)?;
         crate::deep::planned(self.session.stop.as_ref(), || {
             zone::within(zone, || {
                 let mut rewritten = rewrite::rewrite(&query.ast, &query.text, &environment)?;

@@ -10,7 +10,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
 use std::sync::Arc;
 use tributary_types::SqlError;
@@ -22,19 +22,26 @@ pub trait Stop: Debug + Send + Sync {
 }
 
 thread_local! {
+    static IS_OPTIMIZING: Cell<bool> = const { Cell::new(false) };
     static PLANNED: RefCell<Option<Arc<dyn Stop>>> = const { RefCell::new(None) };
 }
 
 /// Runs a part of the planning of a statement.
 pub(crate) fn within<T>(stop: Option<&Arc<dyn Stop>>, work: impl FnOnce() -> T) -> T {
-    struct Back(Option<Arc<dyn Stop>>);
+    struct Back(Option<Arc<dyn Stop>>, bool);
     impl Drop for Back {
         fn drop(&mut self) {
             PLANNED.replace(self.0.take());
+            IS_OPTIMIZING.set(self.1);
         }
     }
-    let _back = Back(PLANNED.replace(stop.cloned()));
+    let _back = Back(PLANNED.replace(stop.cloned()), IS_OPTIMIZING.replace(false));
     work()
+}
+
+/// Whether this thread is between the first and the last rule of the logical optimizer, which keeps a call that it can't compute.
+pub(crate) fn is_optimizing() -> bool {
+    IS_OPTIMIZING.get()
 }
 
 /// Asks whether the planning that runs on this thread should go on.
@@ -72,7 +79,23 @@ impl OptimizerRule for StopRule {
     }
 
     fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        IS_OPTIMIZING.set(true);
         ask().map(|()| Transformed::no(plan))
+    }
+}
+
+/// The last rule of the logical optimizer; see [`is_optimizing`].
+#[derive(Debug)]
+pub(crate) struct LastRule;
+
+impl OptimizerRule for LastRule {
+    fn name(&self) -> &str {
+        "last"
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        IS_OPTIMIZING.set(false);
+        Ok(Transformed::no(plan))
     }
 }
 

@@ -465,3 +465,78 @@ fn loads_that_arrive_together_take_the_memory_of_a_few_and_all_succeed() {
     let of_waiting = LOADS as u64 * 384 / 1024;
     assert!(of_all < of_few + of_waiting, "{of_few} MiB for a few at a time, {of_all} MiB for all");
 }
+
+/// Each takes gigabytes if nothing limits it, and needs no table.
+#[test]
+fn short_statements_take_no_gigabytes() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let chain = |step: &str| {
+        let ctes: Vec<String> = (1..40)
+            .map(|level| format!("c{level} AS ({})", step.replace('$', &format!("c{}", level - 1))))
+            .collect();
+        format!("WITH c0 AS (SELECT 1 a), {} SELECT COUNT(*) FROM c39", ctes.join(", "))
+    };
+    let many = vec!["REPEAT('0a', 1900000)"; 200].join(", ");
+    let nested = (0..10).fold("REPEAT('a', 4000000)".to_owned(), |text, _| format!("HEX({text})"));
+    let list = vec!["1"; 4_000_000].join(",");
+    let before = resident_mib(&server);
+    let too_large = "would take more than";
+    for (statement, text) in [
+        ("SELECT array_size(array_repeat('x', 2000000000))".to_owned(), too_large),
+        ("SELECT LENGTH(REGEXP_REPLACE(REPEAT('a', 1000000), 'a', REPEAT('b', 4000)))".to_owned(), too_large),
+        ("SELECT LENGTH(REPLACE(REPEAT('a', 1000000), 'a', REPEAT('b', 4000)))".to_owned(), too_large),
+        (format!("SELECT LENGTH(CONCAT({many}))"), too_large),
+        (format!("SELECT LENGTH({nested})"), too_large),
+        (format!("SELECT {list}"), "more than the 500000 words"),
+        (format!("SELECT 1 IN ({list})"), "more than the 500000 words"),
+        (chain("SELECT * FROM $ UNION ALL SELECT * FROM $"), "more than 20000 steps"),
+        (chain("SELECT x.a FROM $ x JOIN $ y USING (a)"), "more than 20000 steps"),
+    ] {
+        let error = client.error(&statement);
+        let shown = &statement[..statement.len().min(80)];
+        assert!(error.message.contains(text), "{shown}: {error}");
+        let peak = resident_mib_max(&server);
+        assert!(peak < before + 1300, "{shown}: {before} MiB before, {peak} MiB at most");
+    }
+    client.ok("CREATE DATABASE d");
+    client.ok("CREATE TABLE d.t (id INT, name STRING) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
+    let rows: Vec<String> = (0..8192).map(|id| format!("({id}, 'a')")).collect();
+    client.ok(&format!("INSERT INTO d.t VALUES {}", rows.join(",")));
+    for expression in [
+        "REPEAT(name, 4000000)",
+        "CONCAT(REPEAT(name, 100000), REPEAT(name, 100000))",
+        "CONCAT(REPEAT('a', 1000000), name)",
+        "RPAD(name, 500000, 'b')",
+        "CONCAT_WS('-', name, SPACE(200000))",
+        "DATE_FORMAT(NOW(), REPEAT('%W', 10000 + id))",
+    ] {
+        let error = client.error(&format!("SELECT SUM(LENGTH({expression})) FROM d.t"));
+        assert!(error.message.contains(too_large), "{expression}: {error}");
+        let peak = resident_mib_max(&server);
+        assert!(peak < before + 1300, "{expression}: {before} MiB before, {peak} MiB at most");
+    }
+    assert_eq!(client.value("SELECT SUM(LENGTH(REPEAT(name, 1000))) FROM d.t"), "8192000");
+    // Constants that are too large for a plan are computed when it runs.
+    assert_eq!(client.value("SELECT LENGTH(CONCAT(REPEAT('a', 3000000), REPEAT('b', 3000000)))"), "6000000");
+    assert_eq!(client.value("SELECT COUNT(*) FROM d.t WHERE name = LEFT(REPEAT('a', 3000000), 1)"), "8192");
+    client.ok("INSERT INTO d.t VALUES (9000, REPEAT('a', 1000000))");
+    client.ok("INSERT INTO d.t SELECT 9001, REPEAT('a', 1000000)");
+    assert_eq!(client.value("SELECT SUM(LENGTH(name)) FROM d.t WHERE id >= 9000"), "2000000");
+    for level in 0..30 {
+        let of = if level == 0 {
+            "SELECT 1 AS a".to_owned()
+        } else {
+            format!("SELECT * FROM d.v{0} UNION ALL SELECT * FROM d.v{0}", level - 1)
+        };
+        match client.try_query(&format!("CREATE VIEW d.v{level} AS {of}")) {
+            Ok(_) => assert!(level < 20, "views that double were made without end"),
+            Err(error) => {
+                assert!(level > 5 && error.message.contains("more than 20000 steps"), "{level}: {error}");
+                break;
+            }
+        }
+    }
+    let peak = resident_mib_max(&server);
+    assert!(peak < before + 1300, "{before} MiB before, {peak} MiB at most");
+}

@@ -5,6 +5,7 @@ use crate::functions::Param;
 use crate::functions::dates::date_text;
 use crate::functions::dates::datetime::{self, Unit};
 use crate::functions::dates::weeks::{Mode, week_of};
+use crate::functions::growth;
 use crate::types::metadata;
 use arrow::array::timezone::Tz;
 use arrow::array::{
@@ -330,7 +331,7 @@ fn date_format(args: &[ArrayRef]) -> Result<ArrayRef> {
         let (value, format) = (at(&args[0], row)?, text(&args[1], row)?);
         Some(date_text::format(value, format))
     };
-    Ok(Arc::new((0..args[0].len()).map(formatted).collect::<StringArray>()))
+    growth::texts("date_format", args, |row| Ok(formatted(row)))
 }
 
 fn str_to_date(args: &[ArrayRef]) -> Result<ArrayRef> {

@@ -1,7 +1,7 @@
 //! `FORMAT`: MySQL's over a number (`1,234.50`), Doris's over a text with places (`'{}-{:>5}'`).
 
 use crate::functions::conversion::convert::{to_integer, to_real, to_text};
-use crate::functions::{MySqlFunction, Param};
+use crate::functions::{MySqlFunction, Param, growth};
 use crate::types::kind::is_text;
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
@@ -121,7 +121,7 @@ fn fill_places(args: &[ArrayRef]) -> Result<ArrayRef> {
             to_text(arg)?
         });
     }
-    let filled = (0..formats.len()).map(|row| {
+    growth::texts("format", args, |row| {
         if formats.is_null(row) || columns.iter().any(|column| column.is_null(row)) {
             return Ok(None);
         }
@@ -131,8 +131,7 @@ fn fill_places(args: &[ArrayRef]) -> Result<ArrayRef> {
             _ => Shown::Text(column.as_string::<i32>().value(row)),
         });
         fill(formats.value(row), &values.collect::<Vec<_>>()).map(Some)
-    });
-    Ok(Arc::new(filled.collect::<Result<StringArray>>()?))
+    })
 }
 
 fn fill(format: &str, values: &[Shown<'_>]) -> Result<String> {

@@ -4,6 +4,7 @@
 use crate::functions::MySqlFunction;
 use crate::functions::Param;
 use crate::functions::conversion::convert;
+use crate::functions::growth;
 use crate::functions::nested::arrays::{Lists, is_list};
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::datatypes::Int64Type;
@@ -37,9 +38,9 @@ fn join(args: &[ArrayRef], distinct: bool) -> Result<ArrayRef> {
     let separators = args[1].as_string::<i32>();
     let limits = args[2].as_primitive::<Int64Type>();
     let offsets = lists.value_offsets();
-    let joined = (0..lists.len()).map(|row| {
+    growth::texts("group_concat", args, |row| {
         if lists.is_null(row) || separators.is_null(row) {
-            return None;
+            return Ok(None);
         }
         let limit = usize::try_from(limits.value(row)).unwrap_or(usize::MAX);
         let mut seen = HashSet::new();
@@ -57,9 +58,8 @@ fn join(args: &[ArrayRef], distinct: bool) -> Result<ArrayRef> {
                 }
             }
         }
-        out.map(|out| cut(out, limit))
-    });
-    Ok(Arc::new(joined.collect::<StringArray>()))
+        Ok(out.map(|out| cut(out, limit)))
+    })
 }
 
 /// The whole characters among the first `limit` bytes.
@@ -85,8 +85,10 @@ fn concat_ws(args: &[ArrayRef]) -> Result<ArrayRef> {
             Part::Text(convert::to_text(arg)?)
         });
     }
-    let joined = (0..separators.len()).map(|row| {
-        let separator = separators.is_valid(row).then(|| separators.value(row))?;
+    growth::texts("concat_ws", args, |row| {
+        if separators.is_null(row) {
+            return Ok(None);
+        }
         let mut texts: Vec<&str> = Vec::with_capacity(parts.len());
         for part in &parts {
             match part {
@@ -96,24 +98,23 @@ fn concat_ws(args: &[ArrayRef]) -> Result<ArrayRef> {
                 }
             }
         }
-        Some(texts.join(separator))
-    });
-    Ok(Arc::new(joined.collect::<StringArray>()))
+        Ok(Some(texts.join(separators.value(row))))
+    })
 }
 
 /// `array_join(a, separator[, null])`: the elements' texts; NULLs are omitted unless a text replaces them.
 fn array_join(args: &[ArrayRef]) -> Result<ArrayRef> {
     let lists = Lists::of(&args[0], "array_join")?;
     let texts = convert::to_text(&lists.values)?;
-    let joined = (0..lists.len).map(|row| {
+    let joined = |row: usize| {
         let (range, separator) = (lists.row(row)?, text_at(&args[1], row)?);
         let for_null = match args.get(2) {
             Some(column) => Some(text_at(column, row)?),
             None => None,
         };
         Some(range.filter_map(|at| text_at(&texts, at).or(for_null)).collect::<Vec<_>>().join(separator))
-    });
-    Ok(Arc::new(joined.collect::<StringArray>()))
+    };
+    growth::texts("array_join", args, |row| Ok(joined(row)))
 }
 
 fn text_at(array: &ArrayRef, row: usize) -> Option<&str> {

@@ -1,6 +1,7 @@
 //! Functions over text, with MySQL's positions: they count characters from 1, negative ones from
 //! the end.
 
+use crate::functions::growth::{self, Texts};
 use crate::functions::nested::alike::{common_type, convert_to, normal};
 use crate::functions::{MySqlFunction, Param};
 use crate::types::kind::{Kind, kind};
@@ -27,8 +28,8 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         MySqlFunction::new("unhex", &[Text], binary, |args| Ok(unhex(&args[0], Some(&[])))),
         MySqlFunction::new("unhex_null", &[Text], binary, |args| Ok(unhex(&args[0], None))),
         MySqlFunction::new("split_part", &[Text, Text, Int], text, split_part),
-        MySqlFunction::new("sha1", &[Text], text, |args| Ok(map(&args[0], sha1_hex))),
-        MySqlFunction::new("space", &[Int], text, |args| space(&args[0])),
+        MySqlFunction::new("sha1", &[Text], text, |args| map("sha1", &args[0], sha1_hex)),
+        MySqlFunction::new("space", &[Int], text, space),
         MySqlFunction::new("repeat", &[Text, Int], text, repeat),
         MySqlFunction::new("lpad", &[Text, Int, Text], text, |args| pad(args, true)),
         MySqlFunction::new("rpad", &[Text, Int, Text], text, |args| pad(args, false)),
@@ -43,7 +44,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         MySqlFunction::new("ltrim", &[Text, Text], text, |args| Ok(trim(args, true, false))).optional(1),
         MySqlFunction::new("rtrim", &[Text, Text], text, |args| Ok(trim(args, false, true))).optional(1),
         MySqlFunction::new("trim", &[Text, Text], text, |args| Ok(trim(args, true, true))).optional(1),
-        MySqlFunction::new("quote", &[Text], text, |args| Ok(map(&args[0], quote))),
+        MySqlFunction::new("quote", &[Text], text, |args| map("quote", &args[0], quote)),
         MySqlFunction::new("__tuple", &[Text], text, tuple).variadic(),
     ]
 }
@@ -51,8 +52,9 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
 /// The longest text that `repeat`, `space` and padding produce, in bytes: MySQL's default packet.
 const MADE_TEXT_MAX_BYTES: usize = 4 * 1024 * 1024;
 
-fn map(text: &ArrayRef, f: impl Fn(&str) -> Option<String>) -> ArrayRef {
-    Arc::new(text.as_string::<i32>().iter().map(|value| value.and_then(&f)).collect::<StringArray>())
+fn map(function: &'static str, text: &ArrayRef, f: impl Fn(&str) -> Option<String>) -> Result<ArrayRef> {
+    let of = |row| Ok(value(texts(text), row).and_then(&f));
+    growth::texts(function, std::slice::from_ref(text), of)
 }
 
 fn texts(array: &ArrayRef) -> &StringArray {
@@ -71,26 +73,22 @@ fn int_value(array: &Int64Array, row: usize) -> Option<i64> {
     array.is_valid(row).then(|| array.value(row))
 }
 
-/// Builds a text column row by row; the closure sees the row's number.
-fn rows(len: usize, f: impl Fn(usize) -> Option<String>) -> ArrayRef {
-    Arc::new((0..len).map(f).collect::<StringArray>())
+/// Builds a text column row by row; the closure gets the row's number.
+fn rows(function: &'static str, args: &[ArrayRef], f: impl Fn(usize) -> Option<String>) -> Result<ArrayRef> {
+    growth::texts(function, args, |row| Ok(f(row)))
 }
 
 fn concat(args: &[ArrayRef]) -> Result<ArrayRef> {
     let columns: Vec<&StringArray> = args.iter().map(texts).collect();
-    let mut builder = arrow::array::StringBuilder::new();
+    let mut joined = Texts::new("concat", args);
     for row in 0..args[0].len() {
         if columns.iter().any(|column| column.is_null(row)) {
-            builder.append_null();
+            joined.push(None::<&str>)?;
             continue;
         }
-        for column in &columns {
-            // Writing to a builder cannot fail.
-            let _ = builder.write_str(column.value(row));
-        }
-        builder.append_value("");
+        joined.push_parts(columns.iter().map(|column| column.value(row)))?;
     }
-    Ok(Arc::new(builder.finish()))
+    Ok(joined.finish())
 }
 
 /// The part of `text` from a MySQL position, `length` characters or to the end.
@@ -219,11 +217,12 @@ fn hex(array: &ArrayRef) -> Result<ArrayRef> {
         })
     };
     if *array.data_type() == DataType::Binary {
-        let values = array.as_binary::<i32>().iter().map(|bytes| bytes.map(spell));
-        return Ok(Arc::new(values.collect::<StringArray>()));
+        let values = array.as_binary::<i32>();
+        let of = |row| Ok(values.is_valid(row).then(|| spell(values.value(row))));
+        return growth::texts("hex", std::slice::from_ref(array), of);
     }
     let text = crate::functions::conversion::convert::to_text(array)?;
-    Ok(map(&text, |text| Some(spell(text.as_bytes()))))
+    map("hex", &text, |text| Some(spell(text.as_bytes())))
 }
 
 /// The bytes that pairs of hex digits represent; `otherwise` for the empty text, odd lengths and other characters.
@@ -274,19 +273,19 @@ fn repeat_text(text: &str, count: i64) -> Option<String> {
     (text.len().checked_mul(count)? <= MADE_TEXT_MAX_BYTES).then(|| text.repeat(count))
 }
 
-fn space(counts: &ArrayRef) -> Result<ArrayRef> {
-    let counts = ints(counts);
-    Ok(rows(counts.len(), |row| repeat_text(" ", int_value(counts, row)?)))
+fn space(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let counts = ints(&args[0]);
+    rows("space", args, |row| repeat_text(" ", int_value(counts, row)?))
 }
 
 fn repeat(args: &[ArrayRef]) -> Result<ArrayRef> {
     let (text, counts) = (texts(&args[0]), ints(&args[1]));
-    Ok(rows(text.len(), |row| repeat_text(value(text, row)?, int_value(counts, row)?)))
+    rows("repeat", args, |row| repeat_text(value(text, row)?, int_value(counts, row)?))
 }
 
 fn pad(args: &[ArrayRef], before: bool) -> Result<ArrayRef> {
     let (text, length, fill) = (texts(&args[0]), ints(&args[1]), texts(&args[2]));
-    Ok(rows(text.len(), |row| {
+    rows(if before { "lpad" } else { "rpad" }, args, |row| {
         let (text, length, fill) = (value(text, row)?, int_value(length, row)?, value(fill, row)?);
         let length = usize::try_from(length).ok().filter(|length| *length <= MADE_TEXT_MAX_BYTES / 4)?;
         let missing = length.saturating_sub(text.chars().count());
@@ -302,7 +301,7 @@ fn pad(args: &[ArrayRef], before: bool) -> Result<ArrayRef> {
         } else {
             text.chars().chain(filling).collect()
         })
-    }))
+    })
 }
 
 /// The index, from 1, of a text in a comma-separated list; 0 if it is missing.
@@ -414,12 +413,12 @@ fn quote(text: &str) -> Option<String> {
 /// `COUNT(DISTINCT a, b)` counts these.
 fn tuple(args: &[ArrayRef]) -> Result<ArrayRef> {
     let columns: Vec<&StringArray> = args.iter().map(texts).collect();
-    Ok(rows(args[0].len(), |row| {
+    rows("__tuple", args, |row| {
         let mut all = String::new();
         for column in &columns {
             let text = value(column, row)?;
             let _ = write!(all, "{}:{text}", text.len());
         }
         Some(all)
-    }))
+    })
 }

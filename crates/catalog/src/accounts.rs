@@ -7,10 +7,13 @@ use crate::changes::{Shared, uncancelled};
 use crate::error::CatalogError;
 use crate::state::State;
 use crate::store::Operation;
-use crate::users::{OPERATOR_ROLE, PROTECTED_USER, Role, User, built_in_role};
+use crate::users::{OPERATOR_ROLE, PROTECTED_USER, ReplacedPassword, Role, User, UserChange, built_in_role};
 use std::sync::Arc;
 use tributary_types::privilege::{GrantScope, Grantee, Grants, Rights};
-use tributary_types::{TlsRequirement, Verifiers};
+use tributary_types::{StoredToken, Verifiers};
+
+/// Tokens of a user.
+const TOKENS_MAX: usize = 100;
 
 impl Catalog {
     /// All users, in order of name and host.
@@ -72,31 +75,86 @@ impl Catalog {
         uncancelled(self.shared().create_user(user)).await
     }
 
-    /// Sets a user's password; `host` is the user's own, not a connection's.
+    /// Sets a user's password, and forgets the ones before; `host` is the user's own, not a connection's.
     ///
     /// # Errors
     /// [`CatalogError::UnknownUser`], or [`CatalogError::Store`].
     pub async fn set_password(&self, name: &str, host: &str, password: impl Into<Verifiers>) -> Result<()> {
-        self.alter_user(name, host, Some(password.into()), None).await
+        let password = ReplacedPassword { password: password.into(), set_at_ms: 0, history: 0 };
+        self.alter_user(name, host, UserChange { password: Some(password), ..UserChange::default() }).await
     }
 
     /// Changes the given attributes of a user; `host` is the user's own, not a connection's.
     ///
     /// # Errors
     /// [`CatalogError::UnknownUser`], or [`CatalogError::Store`].
-    pub async fn alter_user(
-        &self,
-        name: &str,
-        host: &str,
-        password: Option<Verifiers>,
-        require: Option<TlsRequirement>,
-    ) -> Result<()> {
+    pub async fn alter_user(&self, name: &str, host: &str, change: UserChange) -> Result<()> {
         let change = move |_: &State, user: &mut User| {
-            user.password = password.clone().unwrap_or_else(|| user.password.clone());
-            user.account.require = require.unwrap_or(user.account.require);
+            change.apply(user);
             Ok(())
         };
         uncancelled(self.shared().change_user(name.to_owned(), host.to_owned(), change)).await
+    }
+
+    /// Adds a token to a user.
+    ///
+    /// # Errors
+    /// [`CatalogError::TokenExists`], [`CatalogError::TooManyTokens`], [`CatalogError::UnknownUser`], or [`CatalogError::Store`].
+    pub async fn create_token(&self, name: &str, host: &str, token: StoredToken) -> Result<()> {
+        let change = move |_: &State, user: &mut User| {
+            let tokens = &mut user.account.tokens;
+            if tokens.len() >= TOKENS_MAX {
+                return Err(CatalogError::TooManyTokens(TOKENS_MAX));
+            }
+            match tokens.binary_search_by(|known| known.name.cmp(&token.name)) {
+                Ok(_) => Err(CatalogError::TokenExists(token.name.clone())),
+                Err(place) => {
+                    tokens.insert(place, token.clone());
+                    Ok(())
+                }
+            }
+        };
+        uncancelled(self.shared().change_user(name.to_owned(), host.to_owned(), change)).await
+    }
+
+    /// Changes the token of that name of a user.
+    ///
+    /// # Errors
+    /// [`CatalogError::UnknownToken`], [`CatalogError::UnknownUser`], or [`CatalogError::Store`].
+    async fn change_token(
+        &self,
+        name: &str,
+        host: &str,
+        token: &str,
+        change: impl Fn(&mut Vec<StoredToken>, usize) + Send + Sync + 'static,
+    ) -> Result<()> {
+        let token = token.to_owned();
+        let change = move |_: &State, user: &mut User| {
+            let tokens = &mut user.account.tokens;
+            let found = tokens.iter().position(|known| known.name == token);
+            let place = found.ok_or_else(|| CatalogError::UnknownToken(token.clone()))?;
+            change(tokens, place);
+            Ok(())
+        };
+        uncancelled(self.shared().change_user(name.to_owned(), host.to_owned(), change)).await
+    }
+
+    /// Removes a token of a user.
+    ///
+    /// # Errors
+    /// [`CatalogError::UnknownToken`], [`CatalogError::UnknownUser`], or [`CatalogError::Store`].
+    pub async fn drop_token(&self, name: &str, host: &str, token: &str) -> Result<()> {
+        let remove = |tokens: &mut Vec<StoredToken>, place: usize| drop(tokens.remove(place));
+        self.change_token(name, host, token, remove).await
+    }
+
+    /// Records that a token of a user was used at a time, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// As [`Self::drop_token`].
+    pub async fn token_used(&self, name: &str, host: &str, token: &str, at_ms: i64) -> Result<()> {
+        let stamp = move |tokens: &mut Vec<StoredToken>, place: usize| tokens[place].used_at_ms = Some(at_ms);
+        self.change_token(name, host, token, stamp).await
     }
 
     /// Drops a user; its open sessions stay.
@@ -136,30 +194,32 @@ impl Catalog {
         uncancelled(self.shared().drop_role(name.to_owned())).await
     }
 
-    /// Adds rights on `scope`. A role that does not exist is created, as in Doris.
+    /// Adds rights. A role that does not exist is created, as in Doris.
     ///
     /// # Errors
     /// [`CatalogError::NotGrantable`], [`CatalogError::UnknownUser`], [`CatalogError::BuiltInRole`], or [`CatalogError::Store`].
-    pub async fn grant(&self, to: &Grantee, scope: &GrantScope, rights: Rights) -> Result<()> {
-        refuse_ungrantable(scope, rights)?;
-        let scope = scope.clone();
+    pub async fn grant(&self, to: &Grantee, added: &Grants) -> Result<()> {
+        added.iter().try_for_each(|(scope, rights)| refuse_ungrantable(scope, rights))?;
+        let added = added.clone();
         let add = move |grants: &mut Grants| {
-            grants.grant(scope.clone(), rights);
+            grants.extend(&added);
             Ok(())
         };
         self.change_grants(to, true, add).await
     }
 
-    /// Takes rights on `scope` away, which must be exactly the scope of the grant.
+    /// Takes rights away, each of which must be on exactly the scope of a grant.
     ///
     /// # Errors
     /// [`CatalogError::NoSuchGrant`], [`CatalogError::UnknownUser`], [`CatalogError::UnknownRole`],
     /// [`CatalogError::BuiltInRole`], or [`CatalogError::Store`].
-    pub async fn revoke(&self, from: &Grantee, scope: &GrantScope, rights: Rights) -> Result<()> {
-        let (grantee, scope) = (from.clone(), scope.clone());
-        let take = move |grants: &mut Grants| match grants.revoke(&scope, rights) {
-            true => Ok(()),
-            false => Err(CatalogError::NoSuchGrant { grantee: grantee.clone(), scope: scope.clone() }),
+    pub async fn revoke(&self, from: &Grantee, taken: &Grants) -> Result<()> {
+        let (grantee, taken) = (from.clone(), taken.clone());
+        let take = move |grants: &mut Grants| {
+            taken.iter().try_for_each(|(scope, rights)| match grants.revoke(scope, rights) {
+                true => Ok(()),
+                false => Err(CatalogError::NoSuchGrant { grantee: grantee.clone(), scope: scope.clone() }),
+            })
         };
         self.change_grants(from, false, take).await
     }

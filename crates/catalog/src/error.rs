@@ -34,6 +34,12 @@ pub enum CatalogError {
     RoleExists(String),
     #[error("Role '{0}' does not exist")]
     UnknownRole(String),
+    #[error("there is a token '{0}' of this user: drop it first, or choose another name")]
+    TokenExists(String),
+    #[error("there is no token '{0}' of this user (SHOW TOKENS)")]
+    UnknownToken(String),
+    #[error("a user has at most {0} tokens: drop those that nobody uses (SHOW TOKENS)")]
+    TooManyTokens(usize),
     #[error("Role '{0}' belongs to the server and cannot be changed; make a role of your own")]
     BuiltInRole(String),
     #[error("Can not revoke role '{role}' from user '{user}': it is needed to administer the server")]
@@ -89,6 +95,9 @@ impl CatalogError {
             | Self::ProtectedUser(_)
             | Self::RoleExists(_)
             | Self::UnknownRole(_)
+            | Self::TokenExists(_)
+            | Self::UnknownToken(_)
+            | Self::TooManyTokens(_)
             | Self::BuiltInRole(_)
             | Self::ProtectedRole { .. }
             | Self::NoSuchGrant { .. }

@@ -16,6 +16,7 @@ mod changes;
 mod definition;
 mod error;
 mod finished_changes;
+mod globals;
 mod increments;
 mod jobs;
 mod location;
@@ -41,4 +42,6 @@ pub use node::{NodeEntry, OldNode};
 pub use recycled::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
 pub use store::Garbage;
 pub use transactions::TxnRecord;
-pub use users::{ADMIN_ROLE, Account, OPERATOR_ROLE, Role, User, built_in_role};
+pub use users::{
+    ADMIN_ROLE, Account, OPERATOR_ROLE, ReplacedPassword, Role, User, UserChange, built_in_role,
+};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use tributary_types::pattern::like;
 use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
-use tributary_types::{TlsRequirement, Verifiers};
+use tributary_types::{PasswordPolicy, PolicyChange, StoredToken, TlsRequirement, Verifiers};
 
 /// The users that exist from the first start on.
 pub(crate) const FIRST_USERS: [&str; 2] = ["root", "admin"];
@@ -56,6 +56,48 @@ pub struct Account {
     pub comment: String,
     /// The encryption that its connections must have.
     pub require: TlsRequirement,
+    pub policy: PasswordPolicy,
+    /// When its password was set, in milliseconds since 1970.
+    pub password_set_at_ms: i64,
+    /// Its passwords before, the latest first, as many as its history reaches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub past_passwords: Vec<Verifiers>,
+    /// In order of their names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tokens: Vec<StoredToken>,
+}
+
+/// A password that replaces another one.
+#[derive(Clone, Debug)]
+pub struct ReplacedPassword {
+    pub password: Verifiers,
+    /// Milliseconds since 1970.
+    pub set_at_ms: i64,
+    /// The passwords before it that are remembered.
+    pub history: usize,
+}
+
+/// The attributes of a user that a statement changes.
+#[derive(Clone, Debug, Default)]
+pub struct UserChange {
+    pub password: Option<ReplacedPassword>,
+    pub require: Option<TlsRequirement>,
+    pub policy: PolicyChange,
+}
+
+impl UserChange {
+    pub(crate) fn apply(&self, user: &mut User) {
+        let account = &mut user.account;
+        account.require = self.require.unwrap_or(account.require);
+        account.policy.apply(self.policy);
+        let Some(ReplacedPassword { password, set_at_ms, history }) = &self.password else { return };
+        let before = std::mem::replace(&mut user.password, password.clone());
+        if !before.is_empty() {
+            account.past_passwords.insert(0, before);
+        }
+        account.past_passwords.truncate(*history);
+        account.password_set_at_ms = *set_at_ms;
+    }
 }
 
 /// A role: grants under a name.

@@ -18,7 +18,10 @@ pub(crate) mod logins;
 pub(crate) mod names;
 pub(crate) mod privileges;
 pub(crate) mod processes;
+mod tokens;
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use tributary_sql::{GrantStatement, Name, Recover, RoutineLoad, Show, Statement, ViewStatement, WarningsOf};
 use tributary_types::privilege::GrantScope;
 use tributary_types::{Principal, SqlError};
@@ -37,6 +40,8 @@ pub(crate) enum Privilege {
     Drop,
     /// See that it exists, and facts about it.
     Show,
+    /// See the statement that makes a table, with all its columns.
+    ShowCreate,
     /// See the query of a view.
     ShowView,
     /// Use a way out of the server.
@@ -73,6 +78,37 @@ pub(crate) trait Access: Send + Sync + 'static {
     /// Whether the principal has the privilege; for lists that omit invisible objects.
     fn allows(&self, principal: &Principal, privilege: Privilege, object: Object<'_>) -> bool {
         self.check(principal, privilege, object).is_ok()
+    }
+
+    /// The columns of a table or view that the principal may read.
+    fn readable(&self, principal: &Principal, db: &str, table: &str) -> Readable {
+        match self.allows(principal, Privilege::Select, Object::Table { db, table }) {
+            true => Readable::All,
+            false => Readable::Nothing,
+        }
+    }
+}
+
+/// The columns of a table that a principal may read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Readable {
+    All,
+    /// In lower case.
+    Only(Arc<BTreeSet<String>>),
+    Nothing,
+}
+
+impl Readable {
+    /// The columns that both allow.
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Nothing, _) | (_, Self::Nothing) => Self::Nothing,
+            (Self::All, other) | (other, Self::All) => other,
+            (Self::Only(one), Self::Only(other)) => {
+                let both: BTreeSet<String> = one.intersection(&other).cloned().collect();
+                if both.is_empty() { Self::Nothing } else { Self::Only(Arc::new(both)) }
+            }
+        }
     }
 }
 
@@ -174,10 +210,11 @@ fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Objec
             Show::Backends | Show::Frontends | Show::FrontendConfig { .. } | Show::RecycleBin { .. } | Show::Partition { .. } => {
                 (Privilege::Show, Object::Server)
             }
-            Show::Grants { all: true, .. } => (Privilege::Grant, Object::Server),
+            Show::Grants { all: true, .. } | Show::Tokens { all: true, .. } => (Privilege::Grant, Object::Server),
             Show::Roles => (Privilege::Grant, Object::Server),
             Show::Grants { user: Some(user), .. } => (Privilege::Show, Object::User(&user.name)),
-            Show::Grants { user: None, .. } => (Privilege::Connect, Object::Server),
+            // The right to those of another user is checked where they are looked up.
+            Show::Grants { user: None, .. } | Show::Tokens { .. } => (Privilege::Connect, Object::Server),
             Show::CreateDatabase { db } => (Privilege::Show, Object::Database(db)),
             Show::Tables { db, .. }
             | Show::TableStatus { db, .. }
@@ -202,10 +239,11 @@ fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Objec
                 Privilege::Show,
                 label.db.as_deref().or(session_db).map_or(Object::Server, Object::Database),
             ),
-            Show::Columns { table: name, .. }
-            | Show::CreateTable { table: name }
+            // What is shown has the names of all columns.
+            Show::CreateTable { table: name }
             | Show::Index { table: name }
-            | Show::Partitions { table: name, .. } => (Privilege::Show, table(name)),
+            | Show::Partitions { table: name, .. } => (Privilege::ShowCreate, table(name)),
+            Show::Columns { table: name, .. } => (Privilege::Show, table(name)),
             Show::CreateView { view } => (Privilege::ShowView, table(view)),
             Show::Data { table: name, .. } => match name {
                 Some(name) => (Privilege::Show, table(name)),
@@ -217,7 +255,10 @@ fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Objec
 fn of_grant(statement: &GrantStatement) -> (Privilege, Object<'_>) {
     let object = match statement {
         GrantStatement::Rights { scope: GrantScope::Database(db), .. } => Object::Database(db),
-        GrantStatement::Rights { scope: GrantScope::Table { db, table }, .. } => Object::Table { db, table },
+        GrantStatement::Rights {
+            scope: GrantScope::Table { db, table } | GrantScope::Column { db, table, .. },
+            ..
+        } => Object::Table { db, table },
         GrantStatement::Rights { scope: GrantScope::Global | GrantScope::Resource(_), .. }
         | GrantStatement::Roles { .. } => Object::Server,
     };
@@ -284,6 +325,8 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         | Statement::AlterUser { .. }
         | Statement::DropUser { .. }
         | Statement::Role(_) => (Privilege::Grant, Object::Server),
+        // One's own are everybody's; the right to those of another user is checked where they are changed.
+        Statement::Token(_) => (Privilege::Connect, Object::Server),
         Statement::Grant(grant) | Statement::Revoke(grant) => of_grant(grant),
         Statement::ReloadTls => (Privilege::Admin, Object::Server),
         // One's own may be ended by everybody; checked where the connection is looked up.

@@ -29,8 +29,9 @@ use crate::node::options::{EngineOptions, Ports};
 use crate::node::session_memory::SessionsMemory;
 use crate::queries::Queries;
 use crate::queries::namespace::{Facts, ShownJobs};
-use crate::variables::Variables;
+use crate::variables::{self, Variables};
 use start::Running;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -65,6 +66,8 @@ pub struct Engine {
     tls: OnceLock<Arc<Tls>>,
     last_readiness: LastReadiness,
     pub(crate) sessions_memory: Arc<SessionsMemory>,
+    /// The global variables that are stored.
+    stored_globals: tokio::sync::Mutex<BTreeMap<String, String>>,
     running: Running,
 }
 
@@ -149,12 +152,49 @@ impl Engine {
         self.facts.globals.write().announce(variable, &value).expect("a setting is legal as its variable");
     }
 
-    pub(crate) fn set_global(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
-        let mut globals = self.facts.globals.write();
+    /// Sets a global variable, also for the server's next runs; `None`: to its default.
+    pub(crate) async fn set_global(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
+        // One after the other: each stores all.
+        let mut stored = self.stored_globals.lock().await;
+        let mut globals = self.global_variables();
         match value {
             Some(value) => globals.set_global(name, value),
             None => globals.reset(name),
         }?;
+        let name = variables::find(name)?.name.to_owned();
+        let mut next = stored.clone();
+        match value {
+            Some(value) => next.insert(name, value.to_owned()),
+            None => next.remove(&name),
+        };
+        self.catalog.put_global_variables(&next).await?;
+        *stored = next;
+        *self.facts.globals.write() = globals;
+        self.obey_globals();
+        Ok(())
+    }
+
+    /// Sets the global variables that earlier runs have stored, and the ones that settings set.
+    async fn restore_globals(&self) -> Result<(), SqlError> {
+        let mut stored = self.stored_globals.lock().await;
+        *stored = self.catalog.global_variables().await?;
+        for (name, value) in &*stored {
+            if let Err(error) = self.facts.globals.write().set_global(name, value) {
+                tracing::warn!(
+                    "the global variable {name} keeps its default, what was stored can't be set: {error}"
+                );
+            }
+        }
+        drop(stored);
+        if self.options.audit.has_table {
+            self.facts.globals.write().set_global("enable_audit_plugin", "true")?;
+        }
+        self.obey_globals();
+        Ok(())
+    }
+
+    fn obey_globals(&self) {
+        let globals = self.global_variables();
         let values = globals.values();
         let text_bytes = usize::try_from(values.audit_plugin_max_sql_length).unwrap_or(usize::MAX);
         self.requests.audit.set(
@@ -162,7 +202,6 @@ impl Engine {
             text_bytes,
             values.enable_prepared_stmt_audit_log,
         );
-        Ok(())
     }
 
     /// From now on no user can be without a password: the server listens beyond loopback.

@@ -104,6 +104,7 @@ impl EngineSession {
     /// The database named at connecting does not exist.
     pub fn open(engine: Arc<Engine>, info: NewSession) -> Result<Self, SqlError> {
         let principal = engine.gate.principal(&info.user, &info.peer.ip().to_string());
+        engine.logins.check_expiry(principal.user(), principal.host())?;
         engine.gate.check(&principal, Privilege::Connect, Object::Server)?;
         let (who, peer, now) = (principal.clone(), info.peer.to_string().into(), engine.unix_ms());
         let process = engine.processes().enter(info.id, who, peer, now, info.kill);
@@ -295,6 +296,7 @@ impl EngineSession {
     /// The user may not connect, or there is no such database; the session stays as it is.
     pub(crate) async fn change_user(&mut self, user: NewUser) -> Result<(), SqlError> {
         let principal = self.engine.gate.principal(&user.user, self.principal.host());
+        self.engine.logins.check_expiry(principal.user(), principal.host())?;
         self.engine.gate.check(&principal, Privilege::Connect, Object::Server)?;
         let before = std::mem::replace(&mut self.principal, principal);
         let database = self.database.take();
@@ -332,6 +334,8 @@ impl EngineSession {
                 (view.db.clone(), view.columns.clone())
             }
         };
+        let gate = &self.engine.gate;
+        columns.retain(|column| gate.shows_column(&self.principal, &db, table, &column.name));
         columns.retain(|column| pattern.is_empty() || like(&column.name, pattern));
         Ok((db, columns))
     }

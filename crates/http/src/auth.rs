@@ -1,4 +1,4 @@
-//! Basic authentication: from the header to a user and a password.
+//! Basic and Bearer authentication: from the header to a user and a password, or a token, which stands in the place of one.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
@@ -7,7 +7,7 @@ use hyper::header::AUTHORIZATION;
 
 /// A client's claimed identity.
 pub(crate) struct Credentials {
-    /// Without Doris's old suffix `@cluster`.
+    /// Without Doris's old suffix `@cluster`. Empty with Bearer: the token knows its user.
     pub(crate) user: String,
     pub(crate) password: String,
 }
@@ -16,6 +16,9 @@ pub(crate) struct Credentials {
 pub(crate) fn credentials(headers: &HeaderMap) -> Option<Credentials> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, encoded) = value.trim().split_once(' ')?;
+    if scheme.eq_ignore_ascii_case("bearer") {
+        return Some(Credentials { user: String::new(), password: encoded.trim().to_owned() });
+    }
     if !scheme.eq_ignore_ascii_case("basic") {
         return None;
     }
@@ -47,8 +50,16 @@ mod tests {
     }
 
     #[test]
+    fn a_token_comes_without_a_user_or_in_the_place_of_a_password() {
+        assert_eq!(read("Bearer trb_1"), Some((String::new(), "trb_1".into())));
+        assert_eq!(read("bearer  trb_1 "), Some((String::new(), "trb_1".into())));
+        let encoded = format!("Basic {}", STANDARD.encode("ann:trb_1"));
+        assert_eq!(read(&encoded), Some(("ann".into(), "trb_1".into())));
+    }
+
+    #[test]
     fn garbled_credentials_are_none() {
-        for value in ["Bearer cm9vdDo=", "Basic", "Basic !!!", "Basic cm9vdA=="] {
+        for value in ["Digest cm9vdDo=", "Bearer", "Basic", "Basic !!!", "Basic cm9vdA=="] {
             assert_eq!(read(value), None, "{value}");
         }
         assert!(credentials(&HeaderMap::new()).is_none());

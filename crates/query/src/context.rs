@@ -79,6 +79,7 @@ impl StatementContext<'_> {
         }
         let known = (key.0.clone(), without_partitions(name).0.to_owned());
         let provider = self.as_it_was(&known, self.provider(database, name)?).map_err(external)?;
+        let provider = self.readable_part(&known, provider).map_err(external)?;
         let source = provider_as_source(provider);
         tables.insert(key, Arc::clone(&source));
         Ok(source)

@@ -28,6 +28,11 @@ pub trait Namespace: Send + Sync + 'static {
     /// # Errors
     /// The user may not read it.
     fn table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError>;
+    /// The columns of a table or view that the user may read, in lower case, if they are not all of those it has.
+    fn readable_columns(&self, database: &str, name: &str) -> Option<Arc<BTreeSet<String>>> {
+        let _ = (database, name);
+        None
+    }
     /// The views of a database, in order of name; none for a database that does not exist.
     fn views(&self, database: &str) -> Vec<Arc<ViewDef>>;
     /// The view of that name, to read it.

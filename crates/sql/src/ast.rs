@@ -12,10 +12,10 @@ use crate::parse::{
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
-use tributary_types::privilege::{GrantScope, Grantee, Rights};
+use tributary_types::privilege::{GrantScope, Grantee, Grants};
 use tributary_types::{
     Aggregation, DataType, DefaultValue, Distribution, ErrorCode, IndexKind, KeyModel, NewPassword,
-    PartitionNames, Sealed, SqlError, TableRef, TlsRequirement,
+    PartitionNames, PolicyChange, Sealed, SqlError, TableRef, TlsRequirement,
 };
 
 pub use sqlparser::ast::Expr;
@@ -140,6 +140,7 @@ pub enum Statement {
         /// `DEFAULT ROLE 'r'`
         role: Option<String>,
         require: Option<TlsRequirement>,
+        policy: PolicyChange,
         comment: String,
     },
     AlterUser {
@@ -147,12 +148,16 @@ pub enum Statement {
         if_exists: bool,
         password: Option<NewPassword>,
         require: Option<TlsRequirement>,
+        policy: PolicyChange,
+        /// `ACCOUNT_UNLOCK`
+        unlocks: bool,
     },
     DropUser {
         user: UserName,
         if_exists: bool,
     },
     Role(RoleStatement),
+    Token(Box<TokenStatement>),
     Grant(Box<GrantStatement>),
     Revoke(Box<GrantStatement>),
     Kill(Kill),
@@ -687,6 +692,11 @@ pub enum Show {
         all: bool,
     },
     Roles,
+    /// `SHOW TOKENS [FOR u]`, `SHOW ALL TOKENS`
+    Tokens {
+        user: Option<UserName>,
+        all: bool,
+    },
     Backends,
     Frontends,
     LastInsert,
@@ -852,11 +862,39 @@ pub enum RoleStatement {
     Drop { name: String, if_exists: bool },
 }
 
+/// CREATE and DROP TOKEN. Without a user, it is the one who asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TokenStatement {
+    Create {
+        name: String,
+        user: Option<UserName>,
+        /// The rights that it has at most.
+        limit: Option<Grants>,
+        /// Seconds; `None`: it does not expire.
+        lifetime_s: Option<u64>,
+        comment: String,
+    },
+    Drop {
+        name: String,
+        user: Option<UserName>,
+        if_exists: bool,
+    },
+}
+
 /// `GRANT … TO …`, or `REVOKE … FROM …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrantStatement {
-    Rights { rights: Rights, scope: GrantScope, grantee: Grantee },
-    Roles { roles: Vec<String>, user: UserName },
+    Rights {
+        /// The object after `ON`.
+        scope: GrantScope,
+        /// The rights on it or, for columns, on parts of it.
+        grants: Grants,
+        grantee: Grantee,
+    },
+    Roles {
+        roles: Vec<String>,
+        user: UserName,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

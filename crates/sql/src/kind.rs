@@ -2,7 +2,7 @@
 //!
 //! Not its business: which rights a kind needs.
 
-use crate::ast::{RoleStatement, RoutineLoad, Statement};
+use crate::ast::{RoleStatement, RoutineLoad, Statement, TokenStatement};
 use crate::parse::ViewStatement;
 
 impl Statement {
@@ -30,6 +30,10 @@ impl Statement {
                 RoleStatement::Create { .. } => "CREATE",
                 RoleStatement::Alter { .. } => "ALTER",
                 RoleStatement::Drop { .. } => "DROP",
+            },
+            Self::Token(token) => match **token {
+                TokenStatement::Create { .. } => "CREATE",
+                TokenStatement::Drop { .. } => "DROP",
             },
             Self::Recover(_) => "RECOVER",
             Self::TruncateTable { .. } => "TRUNCATE",

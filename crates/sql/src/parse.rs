@@ -20,6 +20,7 @@ mod rollup;
 mod routine_load;
 mod set;
 mod show;
+mod token;
 mod transaction;
 mod types;
 pub(crate) mod unsupported;

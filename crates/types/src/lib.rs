@@ -23,6 +23,7 @@ pub mod nested;
 pub mod number;
 pub mod partition;
 pub mod password;
+mod password_policy;
 pub mod pattern;
 pub mod principal;
 pub mod privilege;
@@ -33,6 +34,7 @@ pub mod state;
 pub mod system;
 pub mod table;
 pub mod text;
+mod token;
 pub mod transaction;
 pub mod transport;
 pub mod view;
@@ -49,6 +51,7 @@ pub use mode::GroupCommitMode;
 pub use nested::{NESTING_MAX, Nested, NestedType, StructField};
 pub use partition::{Partition, PartitionMethod, PartitionNames, Partitioning, Partitions};
 pub use password::{AuthPlugin, NewPassword, PasswordHash, SaltedHash, StoredVerifiers, Verifiers};
+pub use password_policy::{LockTime, PASSWORD_HISTORY_MAX, PasswordExpiry, PasswordPolicy, PolicyChange};
 pub use principal::Principal;
 pub use sealed::Sealed;
 pub use secret::Secret;
@@ -57,6 +60,7 @@ pub use table::{
     GROUP_COMMIT_DATA_BYTES_DEFAULT, GROUP_COMMIT_INTERVAL_MS_DEFAULT, Generated, HiddenColumn, IndexDef,
     IndexKind, KeyModel, RollupDef, TableDef, TableProperties, TableRef, TableRole, TableSchema,
 };
+pub use token::{StoredToken, TOKEN_RANDOM_BYTES, TokenHash, token_text};
 pub use transaction::{TransactionKind, TransactionStatus};
 pub use transport::{TlsRequirement, TlsSession};
 pub use view::{ViewDef, ViewSource};

@@ -1,6 +1,7 @@
 //! The stored forms of a user's password, and the forms in which a statement gives one.
 
 use crate::secret::Secret;
+use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 use std::fmt;
 
@@ -11,7 +12,7 @@ pub const SALT_BYTES: usize = 16;
 pub const PASSWORD_BYTES_MAX: usize = 256;
 
 /// The password of a user as the server stores it: no verifier for an empty one, else one or both.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verifiers {
     /// For `mysql_native_password`; it also checks a password in clear text.
     pub native: PasswordHash,
@@ -37,7 +38,8 @@ impl From<PasswordHash> for Verifiers {
 }
 
 /// PBKDF2-HMAC-SHA256 of a password.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct SaltedHash {
     pub iterations: u32,
     pub salt: [u8; SALT_BYTES],
@@ -65,6 +67,20 @@ impl fmt::Display for SaltedHash {
         self.salt.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
         f.write_str("$")?;
         self.hash.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl From<SaltedHash> for String {
+    fn from(hash: SaltedHash) -> Self {
+        hash.to_string()
+    }
+}
+
+impl TryFrom<String> for SaltedHash {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or("not a salted hash")
     }
 }
 
@@ -154,7 +170,8 @@ impl StoredVerifiers {
 }
 
 /// `SHA1(SHA1(password))` as in `mysql_native_password`; `None` for an empty password.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct PasswordHash(pub Option<[u8; 20]>);
 
 impl PasswordHash {
@@ -186,7 +203,7 @@ impl PasswordHash {
     }
 }
 
-fn from_hex<const BYTES: usize>(digits: &str) -> Option<[u8; BYTES]> {
+pub(crate) fn from_hex<const BYTES: usize>(digits: &str) -> Option<[u8; BYTES]> {
     let digits = digits.as_bytes();
     if digits.len() != 2 * BYTES {
         return None;
@@ -206,6 +223,20 @@ impl fmt::Display for PasswordHash {
         let Some(hash) = &self.0 else { return Ok(()) };
         f.write_str("*")?;
         hash.iter().try_for_each(|byte| write!(f, "{byte:02X}"))
+    }
+}
+
+impl From<PasswordHash> for String {
+    fn from(hash: PasswordHash) -> Self {
+        hash.to_string()
+    }
+}
+
+impl TryFrom<String> for PasswordHash {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or("not a hash of mysql_native_password")
     }
 }
 

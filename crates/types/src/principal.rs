@@ -1,5 +1,6 @@
 //! The user on whose behalf something is done.
 
+use crate::privilege::Grants;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ pub struct Principal {
     host: Arc<str>,
     account_host: Arc<str>,
     generation: u64,
+    limit: Option<Arc<Grants>>,
 }
 
 impl Principal {
@@ -21,13 +23,25 @@ impl Principal {
     #[must_use]
     pub fn new(user: &str, host: &str, generation: u64) -> Self {
         let host: Arc<str> = host.into();
-        Self { user: user.into(), account_host: Arc::clone(&host), host, generation }
+        Self { user: user.into(), account_host: Arc::clone(&host), host, generation, limit: None }
     }
 
     /// The same for the user whose own host, which may be a pattern, is this one.
     #[must_use]
     pub fn of_account(self, account_host: &str) -> Self {
         Self { account_host: account_host.into(), ..self }
+    }
+
+    /// The same with these rights at most: it came with a token that is limited to them.
+    #[must_use]
+    pub fn limited_to(self, grants: Arc<Grants>) -> Self {
+        Self { limit: Some(grants), ..self }
+    }
+
+    /// The rights that it is limited to, beside those of the user; `None`: it is not.
+    #[must_use]
+    pub fn limit(&self) -> Option<&Arc<Grants>> {
+        self.limit.as_ref()
     }
 
     #[must_use]

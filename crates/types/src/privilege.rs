@@ -195,6 +195,8 @@ pub enum GrantScope {
     Database(String),
     /// `db.table`
     Table { db: String, table: String },
+    /// `SELECT_PRIV(column) ON db.table`
+    Column { db: String, table: String, column: String },
     /// `RESOURCE name`, a way out of the server; `%` is all of them.
     Resource(String),
 }
@@ -206,6 +208,7 @@ impl GrantScope {
         match self {
             Self::Global => Rights(u16::MAX),
             Self::Database(_) | Self::Table { .. } => Rights::VISIBLE.with(Rights::of(&[Right::Grant])),
+            Self::Column { .. } => Rights::of(&[Right::Select]),
             Self::Resource(_) => Rights::of(&[Right::Usage, Right::Grant]),
         }
     }
@@ -218,6 +221,7 @@ impl fmt::Display for GrantScope {
             Self::Global => f.write_str("*.*"),
             Self::Database(db) => write!(f, "{db}.*"),
             Self::Table { db, table } => write!(f, "{db}.{table}"),
+            Self::Column { db, table, column } => write!(f, "{db}.{table}({column})"),
             Self::Resource(name) => write!(f, "RESOURCE '{name}'"),
         }
     }
@@ -263,6 +267,12 @@ impl<'de> Deserialize<'de> for Grants {
 }
 
 impl Grants {
+    /// One grant.
+    #[must_use]
+    pub fn of(scope: GrantScope, rights: Rights) -> Self {
+        Self(BTreeMap::from([(scope, rights)]))
+    }
+
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -36,9 +36,12 @@ async fn a_user_has_its_own_grants_and_those_of_its_roles_also_after_a_restart()
     let dir = tempfile::tempdir().unwrap();
     let catalog = with_user(&dir, "u").await;
     assert_eq!(catalog.grants_of("u", "%"), Some(Grants::default()));
-    catalog.grant(&user("u"), &table("d", "t"), rights(&[Right::Load])).await.unwrap();
+    catalog.grant(&user("u"), &Grants::of(table("d", "t"), rights(&[Right::Load]))).await.unwrap();
     let readers = Grantee::Role("readers".to_owned());
-    catalog.grant(&readers, &GrantScope::Database("d".to_owned()), rights(&[Right::Select])).await.unwrap();
+    catalog
+        .grant(&readers, &Grants::of(GrantScope::Database("d".to_owned()), rights(&[Right::Select])))
+        .await
+        .unwrap();
     catalog.grant_roles("u", "%", &["readers".to_owned()]).await.unwrap();
     let expect = |catalog: &Catalog| {
         assert_eq!(held(catalog, "u", &table("d", "t")), Rights::of(&[Right::Load]));
@@ -53,7 +56,7 @@ async fn a_user_has_its_own_grants_and_those_of_its_roles_also_after_a_restart()
     catalog.drop_role("readers").await.unwrap();
     assert_eq!(held(&catalog, "u", &GrantScope::Database("d".to_owned())), Rights::NONE);
     catalog.create_role("readers", "").await.unwrap();
-    catalog.grant(&readers, &GrantScope::Global, rights(&[Right::Select])).await.unwrap();
+    catalog.grant(&readers, &Grants::of(GrantScope::Global, rights(&[Right::Select]))).await.unwrap();
     assert_eq!(held(&catalog, "u", &GrantScope::Global), Rights::NONE, "a new role of the name is another");
 }
 
@@ -68,8 +71,8 @@ async fn the_first_users_have_the_roles_of_the_server() {
     for role in ["operator", "admin"] {
         let to = Grantee::Role(role.to_owned());
         let refusals = [
-            catalog.grant(&to, &GrantScope::Global, rights(&[Right::Select])).await,
-            catalog.revoke(&to, &GrantScope::Global, rights(&[Right::Admin])).await,
+            catalog.grant(&to, &Grants::of(GrantScope::Global, rights(&[Right::Select]))).await,
+            catalog.revoke(&to, &Grants::of(GrantScope::Global, rights(&[Right::Admin]))).await,
             catalog.drop_role(role).await,
             catalog.alter_role(role, "mine").await,
         ];
@@ -91,19 +94,22 @@ async fn what_cannot_be_granted_or_revoked_changes_nothing() {
         (table("d", "t"), rights(&[Right::Select, Right::Usage])),
         (GrantScope::Resource("s3".to_owned()), rights(&[Right::Select])),
     ] {
-        let error = catalog.grant(&u, &scope, granted).await.unwrap_err();
+        let error = catalog.grant(&u, &Grants::of(scope.clone(), granted)).await.unwrap_err();
         assert!(matches!(error, CatalogError::NotGrantable { .. }), "{scope}: {error}");
     }
-    catalog.grant(&u, &database, rights(&[Right::Select])).await.unwrap();
+    catalog.grant(&u, &Grants::of(database.clone(), rights(&[Right::Select]))).await.unwrap();
     for (grantee, scope, granted) in
         [(&u, table("d", "t"), rights(&[Right::Select])), (&u, database.clone(), rights(&[Right::Load]))]
     {
-        let error = catalog.revoke(grantee, &scope, granted).await.unwrap_err();
+        let error = catalog.revoke(grantee, &Grants::of(scope.clone(), granted)).await.unwrap_err();
         assert!(matches!(error, CatalogError::NoSuchGrant { .. }), "{scope}: {error}");
     }
-    let unknown = catalog.revoke(&Grantee::Role("r".to_owned()), &database, rights(&[Right::Select])).await;
+    let unknown = catalog
+        .revoke(&Grantee::Role("r".to_owned()), &Grants::of(database.clone(), rights(&[Right::Select])))
+        .await;
     assert!(matches!(unknown, Err(CatalogError::UnknownRole(_))));
-    let unknown = catalog.grant(&user("nobody"), &database, rights(&[Right::Select])).await;
+    let unknown =
+        catalog.grant(&user("nobody"), &Grants::of(database.clone(), rights(&[Right::Select]))).await;
     assert!(matches!(unknown, Err(CatalogError::UnknownUser { .. })));
     let unknown = catalog.grant_roles("u", "%", &["r".to_owned()]).await;
     assert!(matches!(unknown, Err(CatalogError::UnknownRole(_))));
@@ -115,7 +121,7 @@ async fn what_cannot_be_granted_or_revoked_changes_nothing() {
 async fn grants_of_a_dropped_user_are_gone_for_the_next_of_its_name() {
     let dir = tempfile::tempdir().unwrap();
     let catalog = with_user(&dir, "u").await;
-    catalog.grant(&user("u"), &GrantScope::Global, rights(&[Right::Select])).await.unwrap();
+    catalog.grant(&user("u"), &Grants::of(GrantScope::Global, rights(&[Right::Select]))).await.unwrap();
     catalog.set_password("u", "%", PasswordHash::of("secret")).await.unwrap();
     assert!(held(&catalog, "u", &GrantScope::Global).has(Right::Select), "a password changes no grant");
     catalog.drop_user("u", "%").await.unwrap();

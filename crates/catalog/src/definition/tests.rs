@@ -173,9 +173,17 @@ fn rights_are_stored_by_their_names() {
     );
     grants.grant(GrantScope::Resource("s3".to_owned()), Rights::of(&[Right::Usage]));
     let comment = "c".to_owned();
-    let account = Account { roles: ["r".to_owned()].into(), grants, comment, require: TlsRequirement::X509 };
-    let text = r#"{"format":2,"roles":["r"],"grants":[["Global",["SELECT","LOAD"]],[{"Table":{"db":"d","table":"t"}},["SHOW_VIEW"]],[{"Resource":"s3"},["USAGE"]]],"comment":"c","require":"x509"}"#;
+    let account = Account {
+        roles: ["r".to_owned()].into(),
+        grants,
+        comment,
+        require: TlsRequirement::X509,
+        ..Account::default()
+    };
+    let text = r#"{"format":2,"roles":["r"],"grants":[["Global",["SELECT","LOAD"]],[{"Table":{"db":"d","table":"t"}},["SHOW_VIEW"]],[{"Resource":"s3"},["USAGE"]]],"comment":"c","require":"x509","policy":{"history":null,"expiry":"Default","failed_logins":0,"lock":null},"password_set_at_ms":0}"#;
     assert_eq!(of_account(&account).unwrap(), text);
+    let before = text.split(r#","policy""#).next().unwrap().to_owned() + "}";
+    assert_eq!(super::account(&before).unwrap(), account, "of a program without rules for passwords");
     assert_eq!(super::account(text).unwrap(), account);
     let unknown = text.replace("USAGE", "FLY");
     assert!(super::account(&unknown).unwrap_err().to_string().contains("unknown right 'FLY'"));

@@ -10,7 +10,7 @@ use sqlx::{query, query_scalar, raw_sql};
 use std::path::Path;
 
 /// Each migration and the statement that counts it.
-const MIGRATIONS: [(&str, &str); 10] = [
+const MIGRATIONS: [(&str, &str); 11] = [
     (FIRST, "PRAGMA user_version = 1"),
     (REVISIONS_NODES_TIMES, "PRAGMA user_version = 2"),
     (ATTACHMENTS, "PRAGMA user_version = 3"),
@@ -21,6 +21,7 @@ const MIGRATIONS: [(&str, &str); 10] = [
     (LAST_CHANGES, "PRAGMA user_version = 8"),
     (RIGHTS, "PRAGMA user_version = 9"),
     (SALTED_HASHES, "PRAGMA user_version = 10"),
+    (TIMES_OF_PASSWORDS, "PRAGMA user_version = 11"),
 ];
 
 pub(super) const FIRST: &str = "
@@ -211,6 +212,13 @@ const RIGHTS: &str = r#"
 /// The second stored form of passwords. A server that does not know it would take a user that has only this one for a user without a
 /// password, so it must refuse the file.
 const SALTED_HASHES: &str = "ALTER TABLE users ADD COLUMN salted_hash TEXT";
+
+/// When passwords were set: ones from before count as new, so that a rule about their age does not end all of them at once. A server
+/// that does not know the rules would let logins pass that they forbid, so it must refuse the file.
+const TIMES_OF_PASSWORDS: &str = "
+    UPDATE users SET definition =
+        json_set(definition, '$.password_set_at_ms', CAST(strftime('%s', 'now') AS INTEGER) * 1000);
+";
 
 /// Brings the file up to date, each migration in a transaction of its own.
 pub(super) async fn run(pool: &SqlitePool, path: &Path) -> Stored<()> {

@@ -13,16 +13,20 @@ use crate::access::{Object, Privilege, Resource};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tributary_catalog::{Catalog, CatalogError, User};
+use tributary_catalog::{Catalog, CatalogError, ReplacedPassword, User, UserChange};
 use tributary_query::{Cell, Grid};
 use tributary_sql::{GrantStatement, RoleStatement, UserName};
 use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
-use tributary_types::{ErrorCode, NewPassword, Principal, SqlError, TlsRequirement, Verifiers};
+use tributary_types::{
+    ErrorCode, NewPassword, PasswordHash, PolicyChange, Principal, SqlError, TlsRequirement,
+};
 
 /// The user that only itself may change.
-const ROOT: &str = "root";
+pub(crate) const ROOT: &str = "root";
 /// The resource that stands for all.
 const ALL_RESOURCES: &str = "%";
+/// The empty password.
+const NO_PASSWORD: NewPassword = NewPassword::Hash(PasswordHash::EMPTY);
 const GRANT_COLUMNS: [&str; 15] = [
     "UserIdentity",
     "Comment",
@@ -57,16 +61,26 @@ pub(crate) struct NewUser {
     pub password: Option<NewPassword>,
     pub role: Option<String>,
     pub require: TlsRequirement,
+    pub policy: PolicyChange,
     pub comment: String,
+}
+
+/// The attributes of a user to be changed.
+#[derive(Default)]
+pub(crate) struct ChangedUser {
+    pub password: Option<NewPassword>,
+    pub require: Option<TlsRequirement>,
+    pub policy: PolicyChange,
+    pub unlocks: bool,
 }
 
 /// Changes users and roles.
 pub(crate) struct Accounts {
     gate: Arc<Gate>,
-    catalog: Arc<Catalog>,
+    pub(super) catalog: Arc<Catalog>,
     names: Arc<Names>,
     processes: Arc<Processes>,
-    logins: Arc<Logins>,
+    pub(super) logins: Arc<Logins>,
     /// The server listens where strangers reach it.
     needs_passwords: AtomicBool,
 }
@@ -104,8 +118,11 @@ impl Accounts {
         new: NewUser,
         if_not_exists: bool,
     ) -> Result<(), SqlError> {
-        let NewUser { password, role, require, comment } = new;
-        let mut user = User::new(&name.name, &name.host, self.stored(name, password).await?);
+        let NewUser { password, role, require, policy, comment } = new;
+        let password = self.replacement(name, None, None, password.unwrap_or(NO_PASSWORD)).await?;
+        let mut user = User::new(&name.name, &name.host, password.password);
+        user.account.password_set_at_ms = password.set_at_ms;
+        user.account.policy.apply(policy);
         user.account.comment = comment;
         user.account.require = require;
         if let Some(role) = role {
@@ -137,19 +154,24 @@ impl Accounts {
         &self,
         who: &Principal,
         user: &UserName,
-        password: Option<NewPassword>,
-        require: Option<TlsRequirement>,
+        new: ChangedUser,
         if_exists: bool,
     ) -> Result<(), SqlError> {
-        if self.catalog.user(&user.name, &user.host).is_none() {
+        let Some(found) = self.catalog.user(&user.name, &user.host) else {
             return if if_exists { Ok(()) } else { self.user(&user.name, &user.host).map(drop) };
-        }
+        };
         self.check_change(who, user)?;
+        let ChangedUser { password, require, policy, unlocks } = new;
         let password = match password {
-            Some(password) => Some(self.stored(user, Some(password)).await?),
+            Some(password) => Some(self.replacement(user, Some(found), policy.history, password).await?),
             None => None,
         };
-        self.changed(self.catalog.alter_user(&user.name, &user.host, password, require).await)
+        let change = UserChange { password, require, policy };
+        self.changed(self.catalog.alter_user(&user.name, &user.host, change).await)?;
+        if unlocks {
+            self.logins.unlock(&user.name, &user.host);
+        }
+        Ok(())
     }
 
     /// Sets the password of a user; one's own needs no right.
@@ -162,11 +184,12 @@ impl Accounts {
         let own = UserName { name: who.user().to_owned(), host: who.account_host().to_owned() };
         let user = user.unwrap_or(&own);
         if *user != own {
-            self.gate.check(who, Privilege::Grant, Object::Server)?;
-            self.check_change(who, user)?;
+            self.check_other(who, user)?;
         }
-        let password = self.stored(user, Some(password)).await?;
-        self.changed(self.catalog.set_password(&user.name, &user.host, password).await)
+        let found = self.catalog.user(&user.name, &user.host);
+        let password = Some(self.replacement(user, found, None, password).await?);
+        let change = UserChange { password, ..UserChange::default() };
+        self.changed(self.catalog.alter_user(&user.name, &user.host, change).await)
     }
 
     pub async fn change_role(&self, who: &Principal, statement: &RoleStatement) -> Result<(), SqlError> {
@@ -195,9 +218,7 @@ impl Accounts {
     pub async fn grant(&self, who: &Principal, statement: &GrantStatement) -> Result<(), SqlError> {
         self.check_involved(who, statement)?;
         self.changed(match statement {
-            GrantStatement::Rights { rights, scope, grantee } => {
-                self.catalog.grant(grantee, scope, *rights).await
-            }
+            GrantStatement::Rights { grants, grantee, .. } => self.catalog.grant(grantee, grants).await,
             GrantStatement::Roles { roles, user } => {
                 self.catalog.grant_roles(&user.name, &user.host, roles).await
             }
@@ -208,9 +229,7 @@ impl Accounts {
     pub async fn revoke(&self, who: &Principal, statement: &GrantStatement) -> Result<(), SqlError> {
         self.check_involved(who, statement)?;
         self.changed(match statement {
-            GrantStatement::Rights { rights, scope, grantee } => {
-                self.catalog.revoke(grantee, scope, *rights).await
-            }
+            GrantStatement::Rights { grants, grantee, .. } => self.catalog.revoke(grantee, grants).await,
             GrantStatement::Roles { roles, user } => {
                 self.catalog.revoke_roles(&user.name, &user.host, roles).await
             }
@@ -239,7 +258,7 @@ impl Accounts {
             row.push(Cell::Null);
             row.push(databases(&grants, true));
             row.push(listed(&grants, |scope| matches!(scope, GrantScope::Table { .. })));
-            row.push(Cell::Null);
+            row.push(listed(&grants, |scope| matches!(scope, GrantScope::Column { .. })));
             row.push(listed(&grants, |scope| matches!(scope, GrantScope::Resource(_))));
             row.resize_with(GRANT_COLUMNS.len(), || Cell::Null);
             grid.push(row);
@@ -273,7 +292,7 @@ impl Accounts {
         grid
     }
 
-    fn user(&self, name: &str, host: &str) -> Result<Arc<User>, SqlError> {
+    pub(super) fn user(&self, name: &str, host: &str) -> Result<Arc<User>, SqlError> {
         let unknown = || CatalogError::UnknownUser { name: name.to_owned(), host: host.to_owned() };
         Ok(self.catalog.user(name, host).ok_or_else(unknown)?)
     }
@@ -284,12 +303,18 @@ impl Accounts {
         Ok(outcome?)
     }
 
-    /// Makes what is stored of a user's password.
-    async fn stored(&self, user: &UserName, password: Option<NewPassword>) -> Result<Verifiers, SqlError> {
-        match password {
-            Some(password) if !password.is_empty() => self.logins.verifiers(password).await,
-            _ => self.refuse_open_door(user).map(|()| Verifiers::EMPTY),
+    /// Makes what replaces a user's password; see [`Logins::replacement`].
+    async fn replacement(
+        &self,
+        user: &UserName,
+        found: Option<Arc<User>>,
+        history: Option<Option<u32>>,
+        password: NewPassword,
+    ) -> Result<ReplacedPassword, SqlError> {
+        if password.is_empty() {
+            self.refuse_open_door(user)?;
         }
+        self.logins.replacement(found, history, password).await
     }
 
     fn refuse_open_door(&self, user: &UserName) -> Result<(), SqlError> {
@@ -302,6 +327,12 @@ impl Accounts {
             user.name, user.host
         );
         Err(SqlError::detail(ErrorCode::Unknown, text))
+    }
+
+    /// Checks that `who` may change another user.
+    pub(super) fn check_other(&self, who: &Principal, user: &UserName) -> Result<(), SqlError> {
+        self.gate.check(who, Privilege::Grant, Object::Server)?;
+        self.check_change(who, user)
     }
 
     /// Checks that `who` has every right that the user has.
@@ -318,7 +349,7 @@ impl Accounts {
     /// Checks that `who` has every right that is granted or revoked.
     fn check_involved(&self, who: &Principal, statement: &GrantStatement) -> Result<(), SqlError> {
         match statement {
-            GrantStatement::Rights { rights, scope, .. } => self.check_rights(who, scope, *rights),
+            GrantStatement::Rights { grants, .. } => self.check_grants(who, grants),
             GrantStatement::Roles { roles, .. } => {
                 roles.iter().try_for_each(|role| self.check_role(who, role))
             }
@@ -340,7 +371,9 @@ impl Accounts {
         let object = match scope {
             GrantScope::Global => Object::Server,
             GrantScope::Database(db) => Object::Database(db),
-            GrantScope::Table { db, table } => Object::Table { db, table },
+            GrantScope::Table { db, table } | GrantScope::Column { db, table, .. } => {
+                Object::Table { db, table }
+            }
             // Who may use all of them has that right on everything.
             GrantScope::Resource(name) if name == ALL_RESOURCES => Object::Server,
             GrantScope::Resource(name) => Object::Resource(resource(name)?),
@@ -400,6 +433,7 @@ fn listed_texts(grants: &Grants, of: impl Fn(&GrantScope) -> bool) -> Vec<String
         GrantScope::Global => rights.to_string(),
         GrantScope::Database(db) => format!("internal.{db}: {rights}"),
         GrantScope::Table { db, table } => format!("internal.{db}.{table}: {rights}"),
+        GrantScope::Column { db, table, column } => format!("internal.{db}.{table}: {rights}({column})"),
         GrantScope::Resource(name) => format!("{name}: {rights}"),
     };
     grants.iter().filter(|(scope, _)| of(scope)).map(|(scope, rights)| shown(scope, rights)).collect()

@@ -2,11 +2,11 @@
 //!
 //! Not its business: what is done with what was found.
 
-use super::{Access, Object, Privilege};
+use super::{Access, Object, Privilege, Readable};
 use crate::access::names::Names;
 use crate::access::processes::{Process, Processes};
 use std::sync::Arc;
-use tributary_catalog::Catalog;
+use tributary_catalog::{Catalog, User};
 use tributary_table::Table;
 use tributary_types::system::is_information_schema;
 use tributary_types::{DbId, ErrorCode, Principal, SqlError, TableId, TableRef};
@@ -45,6 +45,16 @@ impl Gate {
     /// Whether `principal` may; for lists that leave out what it may not.
     pub(crate) fn allows(&self, principal: &Principal, privilege: Privilege, object: Object<'_>) -> bool {
         self.policy.allows(principal, privilege, object)
+    }
+
+    /// Whether `principal` may know of a column: it may read it, or has a right on the whole table.
+    pub(crate) fn shows_column(&self, principal: &Principal, db: &str, table: &str, column: &str) -> bool {
+        self.allows(principal, Privilege::ShowCreate, Object::Table { db, table })
+            || match self.policy.readable(principal, db, table) {
+                Readable::All => true,
+                Readable::Only(columns) => columns.contains(&column.to_lowercase()),
+                Readable::Nothing => false,
+            }
     }
 
     /// Checks that `principal` may load into the table of a transaction of `db`. One of another table, and one that is not known,
@@ -156,6 +166,11 @@ impl Gate {
             Some(found) => principal.of_account(&found.host),
             None => principal,
         }
+    }
+
+    /// A user whose token was checked.
+    pub(crate) fn principal_of(&self, user: &User, host: &str) -> Principal {
+        Principal::new(&user.name, host, self.names.generation()).of_account(&user.host)
     }
 
     /// The users that have no password.

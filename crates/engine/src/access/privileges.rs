@@ -5,9 +5,9 @@
 //!
 //! Source of the rules: Doris's manual of privileges (which privilege an action needs, and the texts of refusals).
 
-use crate::access::{Access, Object, Privilege};
+use crate::access::{Access, Object, Privilege, Readable};
 use arc_swap::ArcSwap;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tributary_catalog::Catalog;
 use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
@@ -65,7 +65,12 @@ impl Privileges {
 impl Access for Privileges {
     fn check(&self, principal: &Principal, privilege: Privilege, object: Object<'_>) -> Result<(), SqlError> {
         match self.held(principal) {
-            Some(held) if held.allows(principal.user(), privilege, object) => Ok(()),
+            Some(held)
+                if held.allows(principal.user(), privilege, object)
+                    && is_within_limit(principal, privilege, object) =>
+            {
+                Ok(())
+            }
             Some(_) => Err(refusal(principal, privilege, object)),
             None => Err(SqlError::new(
                 ErrorCode::AccessDenied,
@@ -77,6 +82,20 @@ impl Access for Privileges {
             )),
         }
     }
+
+    fn readable(&self, principal: &Principal, db: &str, table: &str) -> Readable {
+        let of = |held: &Held| held.readable(principal.user(), db, table);
+        let readable = self.held(principal).map_or(Readable::Nothing, |held| of(&held));
+        match principal.limit() {
+            Some(limit) => readable.and(of(&Held::of(limit))),
+            None => readable,
+        }
+    }
+}
+
+/// Whether the principal's token, if it came with one, is not limited to other rights.
+fn is_within_limit(principal: &Principal, privilege: Privilege, object: Object<'_>) -> bool {
+    principal.limit().is_none_or(|limit| Held::of(limit).allows(principal.user(), privilege, object))
 }
 
 /// The rights of a user, its roles' included, by the object.
@@ -94,6 +113,8 @@ struct HeldInDatabase {
     /// On the database or any of its tables.
     any: Rights,
     tables: HashMap<String, Rights>,
+    /// The columns of tables that may be read although the table may not.
+    columns: HashMap<String, BTreeSet<String>>,
 }
 
 impl Held {
@@ -111,6 +132,11 @@ impl Held {
                     let database = held.databases.entry(db.clone()).or_default();
                     let of_table = database.tables.entry(table.clone()).or_default();
                     *of_table = of_table.with(rights);
+                    database.any = database.any.with(rights);
+                }
+                GrantScope::Column { db, table, column } => {
+                    let database = held.databases.entry(db.clone()).or_default();
+                    database.columns.entry(table.clone()).or_default().insert(column.clone());
                     database.any = database.any.with(rights);
                 }
                 GrantScope::Resource(name) => {
@@ -138,6 +164,10 @@ impl Held {
                 Object::Table { db, table } => self.sees_table(db, table),
                 Object::User(_) | Object::Connection(_) | Object::Resource(_) => false,
             },
+            Privilege::ShowCreate => match object {
+                Object::Table { db, table } => self.sees_all_of(db, table),
+                _ => false,
+            },
             Privilege::Show => match object {
                 Object::Database(db) => self.sees_database(db),
                 Object::Table { db, table } => self.sees_table(db, table),
@@ -156,6 +186,17 @@ impl Held {
         }
     }
 
+    fn readable(&self, user: &str, db: &str, table: &str) -> Readable {
+        if self.allows(user, Privilege::Select, Object::Table { db, table }) {
+            return Readable::All;
+        }
+        let columns = self.databases.get(db).and_then(|database| database.columns.get(table));
+        match columns {
+            Some(columns) if !is_internal_schema(db) => Readable::Only(Arc::new(columns.clone())),
+            _ => Readable::Nothing,
+        }
+    }
+
     fn is_admin(&self) -> bool {
         self.global.has_any(Rights::of(&[Right::Node, Right::Admin]))
     }
@@ -166,7 +207,7 @@ impl Held {
         match privilege {
             Privilege::Load | Privilege::Create | Privilege::Alter | Privilege::Drop => false,
             _ if self.is_admin() => privilege != Privilege::Node,
-            Privilege::Select | Privilege::Connect | Privilege::Show => {
+            Privilege::Select | Privilege::Connect | Privilege::Show | Privilege::ShowCreate => {
                 let Some(held) = self.databases.get(db) else { return false };
                 match object {
                     Object::Table { table, .. } => {
@@ -207,6 +248,11 @@ impl Held {
     }
 
     fn sees_table(&self, db: &str, table: &str) -> bool {
+        let of = |database: &HeldInDatabase| database.columns.contains_key(table);
+        self.sees_all_of(db, table) || self.databases.get(db).is_some_and(of)
+    }
+
+    fn sees_all_of(&self, db: &str, table: &str) -> bool {
         self.on(Object::Table { db, table }).has_any(Rights::VISIBLE) || is_system_database(db)
     }
 }
@@ -230,7 +276,7 @@ const fn right_of(privilege: Privilege) -> Right {
         Privilege::ShowView => Right::ShowView,
         Privilege::Grant => Right::Grant,
         Privilege::Node => Right::Node,
-        Privilege::Show | Privilege::Admin => Right::Admin,
+        Privilege::Show | Privilege::ShowCreate | Privilege::Admin => Right::Admin,
     }
 }
 
@@ -240,7 +286,8 @@ fn refusal(principal: &Principal, privilege: Privilege, object: Object<'_>) -> S
     let right = right_of(privilege).name();
     match object {
         Object::Table { db, table } => {
-            let command = if privilege == Privilege::Show { "SHOW" } else { right };
+            let command =
+                if matches!(privilege, Privilege::Show | Privilege::ShowCreate) { "SHOW" } else { right };
             SqlError::new(
                 ErrorCode::TableAccessDenied,
                 format!("{command} command denied to user '{user}'@'{host}' for table '{db}: {table}'"),

@@ -132,6 +132,11 @@ const STATEMENTS: &[&str] = &[
     "GRANT SELECT_PRIV ON d.* TO x",
     "GRANT 'r' TO x",
     "REVOKE SELECT_PRIV ON d.t FROM ROLE r",
+    "GRANT SELECT_PRIV(id) ON d.t TO x",
+    "CREATE TOKEN k FOR admin LIMITED TO LOAD ON d.t EXPIRES IN 1 DAY",
+    "DROP TOKEN k",
+    "SHOW TOKENS FOR admin",
+    "SHOW ALL TOKENS",
     "SHOW ROLES",
     "SHOW ALL GRANTS",
     "SHOW GRANTS FOR x",
@@ -145,7 +150,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 43] = [
+const KINDS: [&str; 44] = [
     "cancel alter table",
     "empty",
     "create database",
@@ -185,6 +190,7 @@ const KINDS: [&str; 43] = [
     "alter user",
     "drop user",
     "role",
+    "token",
     "grant",
     "revoke",
     "kill",
@@ -233,6 +239,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::AlterUser { .. } => "alter user",
         Statement::DropUser { .. } => "drop user",
         Statement::Role(_) => "role",
+        Statement::Token(_) => "token",
         Statement::Grant(_) => "grant",
         Statement::Revoke(_) => "revoke",
         Statement::Kill(_) => "kill",

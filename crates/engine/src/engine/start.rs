@@ -191,12 +191,11 @@ impl Engine {
             tls: OnceLock::new(),
             last_readiness: LastReadiness::default(),
             sessions_memory,
+            stored_globals: tokio::sync::Mutex::default(),
             audit_table,
             running: Running { background: Mutex::default(), _shown: shown, node, wal_dirs, _lock: lock },
         });
-        if engine.options.audit.has_table {
-            engine.set_global("enable_audit_plugin", Some("true")).map_err(StartError::Query)?;
-        }
+        engine.restore_globals().await.map_err(StartError::Query)?;
         engine.take_up().await.map_err(StartError::Query)?;
         Ok((engine, report))
     }
@@ -345,7 +344,11 @@ impl Shared {
             Arc::clone(&self.facts.names),
             Arc::clone(&self.facts.processes),
         ));
-        let logins = Arc::new(Logins::new(Arc::clone(&self.catalog), self.options.password_verifiers));
+        let logins = Arc::new(Logins::new(
+            Arc::clone(&self.catalog),
+            self.options.password_verifiers,
+            Arc::clone(&self.facts.globals),
+        ));
         let accounts = Accounts::new(
             Arc::clone(&gate),
             Arc::clone(&self.catalog),

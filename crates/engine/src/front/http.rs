@@ -29,7 +29,7 @@ use tributary_ingest::{Body, IngestError, LoadTraits, Route, Source, Transaction
 use tributary_table::Table;
 use tributary_types::table::Distribution;
 use tributary_types::{
-    ErrorCode, GroupCommitMode, Label, Principal, Secret, SqlError, TableDef, TableRef, TxnId,
+    ErrorCode, GroupCommitMode, Label, Principal, Secret, SqlError, TableDef, TableRef, TokenHash, TxnId,
 };
 
 /// The HTTP front end's way into the engine.
@@ -370,9 +370,20 @@ impl Authenticator for HttpLoads {
         // `user@cluster` is an older way to name a user.
         let user = user.split('@').next().unwrap_or(user);
         let (begun, password) = (Instant::now(), Secret::new(password));
-        let checked = self.0.logins.check(user, peer.ip, &password, peer.tls.as_ref()).await;
-        let allowed = checked.and_then(|()| {
-            let principal = self.0.gate.principal(user, &peer.ip.to_string());
+        let (logins, tls) = (&self.0.logins, peer.tls.as_ref());
+        let checked = match TokenHash::of(password.reveal()) {
+            Some(token) => logins.check_token(user, peer.ip, token, tls).await.map(Some),
+            None => logins.check(user, peer.ip, &password, tls).await.map(|()| None),
+        };
+        let allowed = checked.and_then(|token| {
+            let host = peer.ip.to_string();
+            let principal = match token {
+                None => self.0.gate.principal(user, &host),
+                Some((of, limit)) => {
+                    let principal = self.0.gate.principal_of(&of, &host);
+                    limit.map_or(principal.clone(), |limit| principal.limited_to(limit))
+                }
+            };
             self.0.gate.check(&principal, Privilege::Connect, Object::Server)?;
             Ok(principal)
         });
@@ -528,7 +539,7 @@ impl InspectService for HttpLoads {
 
     async fn table(&self, principal: &Principal, db: &str, table: &str) -> Result<Arc<TableDef>, SqlError> {
         let begun = Instant::now();
-        let found = self.0.gate.table(principal, Privilege::Show, None, Some(db), table);
+        let found = self.0.gate.table(principal, Privilege::ShowCreate, None, Some(db), table);
         self.looked(principal, &format!("GET /api/{db}/{table}/_schema"), db, begun, &found);
         found.map(|table| table.def())
     }

@@ -2,7 +2,7 @@
 
 use crate::access::names::Names;
 use crate::access::processes::{Process, Processes};
-use crate::access::{Access, Object, Privilege, Resource};
+use crate::access::{Access, Object, Privilege, Readable, Resource};
 use crate::ddl::partitions::temporary::name_beside;
 use crate::files::FileReading;
 use crate::node::clock::date_time;
@@ -75,6 +75,16 @@ impl EngineNamespace {
     }
 }
 
+/// Checks that a user may read a table or view, or some of its columns.
+fn check_readable(access: &dyn Access, who: &Principal, db: &str, table: &str) -> Result<(), SqlError> {
+    access.check(who, Privilege::Select, Object::Table { db, table }).or_else(|refused| {
+        match access.readable(who, db, table) {
+            Readable::Nothing => Err(refused),
+            Readable::All | Readable::Only(_) => Ok(()),
+        }
+    })
+}
+
 impl Namespace for EngineNamespace {
     fn databases(&self) -> Vec<String> {
         let all = self.facts.names.databases();
@@ -97,8 +107,16 @@ impl Namespace for EngineNamespace {
 
     fn table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError> {
         let Some((access, who)) = &self.viewer else { return Ok(None) };
-        access.check(who, Privilege::Select, Object::Table { db: database, table: name })?;
+        check_readable(&**access, who, database, name)?;
         Ok(self.table_of_view(database, name))
+    }
+
+    fn readable_columns(&self, database: &str, name: &str) -> Option<Arc<BTreeSet<String>>> {
+        let (access, who) = self.viewer.as_ref()?;
+        match access.readable(who, database, name) {
+            Readable::Only(columns) => Some(columns),
+            Readable::All | Readable::Nothing => None,
+        }
     }
 
     fn views(&self, database: &str) -> Vec<Arc<ViewDef>> {
@@ -109,7 +127,7 @@ impl Namespace for EngineNamespace {
 
     fn view(&self, database: &str, name: &str) -> Result<Option<Arc<ViewDef>>, SqlError> {
         let Some((access, who)) = &self.viewer else { return Ok(None) };
-        access.check(who, Privilege::Select, Object::Table { db: database, table: name })?;
+        check_readable(&**access, who, database, name)?;
         Ok(self.view_of_view(database, name))
     }
 

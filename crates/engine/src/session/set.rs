@@ -122,13 +122,13 @@ impl EngineSession {
         if value == SetValue::Default {
             return match scope {
                 Scope::Session => self.variables.reset(name),
-                Scope::Global => self.engine.set_global(name, None),
+                Scope::Global => self.engine.set_global(name, None).await,
             };
         }
         let text = self.value_of(value, params).await?.unwrap_or_default();
         match scope {
             Scope::Session => self.variables.set(name, &text),
-            Scope::Global => self.engine.set_global(name, Some(&text)),
+            Scope::Global => self.engine.set_global(name, Some(&text)).await,
         }
     }
 

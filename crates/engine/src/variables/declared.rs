@@ -9,11 +9,11 @@
 )]
 
 use super::kind::{
-    Decimal, Kind, NamedZone, any_whole, charset, decimal, flag, group_commit, new_keys, ratio, row_limit,
-    sql_mode, switch, text, whole, zone,
+    Decimal, Kind, NamedZone, any_whole, charset, decimal, flag, group_commit, new_keys, password_strength,
+    ratio, row_limit, sql_mode, switch, text, whole, zone,
 };
 use super::{Effect, MAX_PREPARED_STATEMENTS, QUERY_TIMEOUT_DEFAULT_SECONDS, VERSION_COMMENT, Variable};
-use tributary_types::{GROUP_CONCAT_BYTES, GroupCommitMode, SERVER_VERSION};
+use tributary_types::{GROUP_CONCAT_BYTES, GroupCommitMode, PASSWORD_HISTORY_MAX, SERVER_VERSION};
 
 variables! {
     /// A tuning variable of Doris; answers are the same.
@@ -76,8 +76,8 @@ variables! {
     default_authentication_plugin: String = "mysql_native_password".into(), text(), ReadOnly;
     /// ORDER BY without LIMIT returns all rows.
     default_order_by_limit: i64 = -1, any_whole(), Fixed;
-    /// Passwords do not expire.
-    default_password_lifetime: i64 = 0, any_whole(), ReadOnly;
+    /// Days after which passwords expire, unless a user has a rule of its own; 0: never.
+    default_password_lifetime: i64 = 0, whole(0, 36_500), Global;
     /// A tuning variable of Doris; answers are the same.
     default_rowset_type: String = "beta".into(), text(), Kept;
     /// There is one storage engine.
@@ -116,7 +116,7 @@ variables! {
     enable_aggregate_cse: bool = true, flag(), Kept;
     /// Set operations bind as in MySQL.
     enable_ansi_query_organization_behavior: bool = false, flag(), Fixed;
-    /// Whether the audit log is written to `__internal_schema.audit_log`; until a restart, which follows the setting of the same name.
+    /// Whether the audit log is written to `__internal_schema.audit_log`. The setting of the same name turns it on at each start.
     enable_audit_plugin: bool = false, flag(), Global;
     /// A tuning variable of Doris; answers are the same.
     enable_auto_analyze: bool = true, flag(), Kept;
@@ -470,8 +470,8 @@ variables! {
     partitioned_hash_agg_rows_threshold: i64 = 0, any_whole(), Kept;
     /// A tuning variable of Doris; answers are the same.
     partitioned_hash_join_rows_threshold: i64 = 0, any_whole(), Kept;
-    /// Passwords may be reused.
-    password_history: i64 = 0, any_whole(), ReadOnly;
+    /// Last passwords of a user that can't be set again, unless the user has a rule of its own.
+    password_history: i64 = 0, whole(0, PASSWORD_HISTORY_MAX as i64), Global;
     /// There is no performance_schema.
     performance_schema: bool = false, switch(), ReadOnly;
     /// The MySQL protocol's default port.
@@ -634,8 +634,8 @@ variables! {
     unique_checks: bool = true, switch(), Kept;
     /// A tuning variable of Doris; answers are the same.
     use_fix_replica: i64 = -1, any_whole(), Kept;
-    /// Any password is allowed.
-    validate_password_policy: i64 = 0, any_whole(), ReadOnly;
+    /// With STRONG (2), new passwords have 8 characters and 3 kinds of them.
+    validate_password_policy: i64 = 0, password_strength(), Global;
     /// MySQL version that drivers see, as in Doris.
     version: String = SERVER_VERSION.into(), text(), ReadOnly;
     /// The server's name and version.

@@ -95,6 +95,20 @@ pub(super) const fn any_whole() -> Kind<i64> {
     whole(i64::MIN, i64::MAX)
 }
 
+/// `NONE` or `STRONG`, or their numbers.
+pub(super) const fn password_strength() -> Kind<i64> {
+    Kind {
+        accepts: "NONE (0), STRONG (2)",
+        bounds: None,
+        read: |text| match text.trim().to_ascii_uppercase().as_str() {
+            "0" | "NONE" => Ok(0),
+            "2" | "STRONG" => Ok(2),
+            _ => Err(Wrong::Only("NONE or STRONG".to_owned())),
+        },
+        show: ToString::to_string,
+    }
+}
+
 /// A limit on rows; the largest number means no limit.
 pub(super) const fn row_limit() -> Kind<u64> {
     Kind {

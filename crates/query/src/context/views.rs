@@ -114,23 +114,44 @@ impl StatementContext<'_> {
         provider: Arc<dyn TableProvider>,
     ) -> Result<Arc<dyn TableProvider>, SqlError> {
         let Some(columns) = self.within.columns.get(key) else { return Ok(provider) };
-        let schema = provider.schema();
-        let had = |field: &arrow::datatypes::Field| {
-            columns.iter().any(|column| column.to_lowercase() == *field.name())
-        };
-        if schema.fields().iter().all(|field| had(field)) {
+        part_of(key, provider, |name| columns.iter().any(|column| column.to_lowercase() == *name))
+    }
+
+    /// A table or view as the user may read it: without the columns that it may not. A view reads all that its creator could.
+    pub(crate) fn readable_part(
+        &self,
+        key: &(String, String),
+        provider: Arc<dyn TableProvider>,
+    ) -> Result<Arc<dyn TableProvider>, SqlError> {
+        if self.within.is_view() {
             return Ok(provider);
         }
-        let table = TableReference::partial(key.0.as_str(), key.1.as_str());
-        let kept = schema.fields().iter().filter(|field| had(field));
-        let kept: Vec<Expr> =
-            kept.map(|field| Expr::Column(Column::new(Some(table.clone()), field.name().as_str()))).collect();
-        let plan = LogicalPlanBuilder::scan(table, provider_as_source(provider), None)
-            .and_then(|scan| scan.project(kept))
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(|error| plan_error(&error))?;
-        Ok(Arc::new(ViewTable::new(plan, None)))
+        match self.namespace.readable_columns(&key.0, &key.1) {
+            Some(columns) => part_of(key, provider, |name| columns.contains(name)),
+            None => Ok(provider),
+        }
     }
+}
+
+/// The table with the columns whose names are kept.
+fn part_of(
+    key: &(String, String),
+    provider: Arc<dyn TableProvider>,
+    is_kept: impl Fn(&str) -> bool,
+) -> Result<Arc<dyn TableProvider>, SqlError> {
+    let schema = provider.schema();
+    if schema.fields().iter().all(|field| is_kept(field.name())) {
+        return Ok(provider);
+    }
+    let table = TableReference::partial(key.0.as_str(), key.1.as_str());
+    let kept = schema.fields().iter().filter(|field| is_kept(field.name()));
+    let kept: Vec<Expr> =
+        kept.map(|field| Expr::Column(Column::new(Some(table.clone()), field.name().as_str()))).collect();
+    let plan = LogicalPlanBuilder::scan(table, provider_as_source(provider), None)
+        .and_then(|scan| scan.project(kept))
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(|error| plan_error(&error))?;
+    Ok(Arc::new(ViewTable::new(plan, None)))
 }
 
 /// MySQL's error for a view whose query can't be planned any more.

@@ -17,7 +17,7 @@ use datafusion::datasource::TableProvider;
 use provider::FactsTable;
 use std::sync::Arc;
 
-pub(crate) use catalog::default_text;
+pub(crate) use catalog::{default_text, is_readable};
 
 /// The names of all tables here, in order.
 #[must_use]

@@ -6,7 +6,7 @@ use crate::errors::Parsed;
 use crate::names;
 use crate::parse::partition::PartitionItem;
 use crate::parse::{
-    create_as, grant, index, partition, recycle, rollup, routine_load, types, unsupported, user, view,
+    create_as, grant, index, partition, recycle, rollup, routine_load, token, types, unsupported, user, view,
 };
 use sqlparser::tokenizer::Token;
 use tributary_types::table::{Buckets, Distribution};
@@ -31,6 +31,9 @@ pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     }
     if cursor.eat("ROLE") {
         return grant::create_role(cursor);
+    }
+    if cursor.eat("TOKEN") {
+        return token::create(cursor);
     }
     if cursor.eat("INDEX") {
         return index::create(cursor);
@@ -246,6 +249,9 @@ pub(crate) fn drop(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     }
     if cursor.eat("ROLE") {
         return grant::drop_role(cursor);
+    }
+    if cursor.eat("TOKEN") {
+        return token::drop(cursor);
     }
     if cursor.eat("VIEW") {
         return view::drop(cursor);

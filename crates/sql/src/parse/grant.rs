@@ -7,7 +7,7 @@ use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::{unsupported, user};
 use sqlparser::tokenizer::Token;
-use tributary_types::privilege::{GrantScope, Grantee, Right, Rights};
+use tributary_types::privilege::{GrantScope, Grantee, Grants, Right, Rights};
 use tributary_types::{ErrorCode, SqlError};
 
 /// Objects on which Doris grants, and Tributary has none of.
@@ -64,9 +64,10 @@ fn statement(cursor: &mut Cursor<'_>, preposition: &str) -> Parsed<GrantStatemen
     let names = cursor.list(named)?;
     if cursor.eat("ON") {
         let scope = scope(cursor)?;
-        let rights = rights(names, &scope)?;
+        let mut grants = Grants::default();
+        add_rights(&mut grants, names, &scope)?;
         cursor.expect(preposition)?;
-        return Ok(GrantStatement::Rights { rights, scope, grantee: grantee(cursor)? });
+        return Ok(GrantStatement::Rights { scope, grants, grantee: grantee(cursor)? });
     }
     let roles = roles(names)?;
     cursor.expect(preposition)?;
@@ -74,6 +75,27 @@ fn statement(cursor: &mut Cursor<'_>, preposition: &str) -> Parsed<GrantStatemen
         return Err(unsupported::refuse("a role of a role", "grant the role to users"));
     }
     Ok(GrantStatement::Roles { roles, user: user::user_name(cursor)? })
+}
+
+/// `LOAD, SELECT ON d.t`, which is added to `grants`.
+///
+/// # Errors
+/// A syntax error, or there are no such rights on the object.
+pub(crate) fn rights_on(cursor: &mut Cursor<'_>, grants: &mut Grants) -> Parsed<()> {
+    let names = cursor.list(named)?;
+    cursor.expect("ON")?;
+    let scope = scope(cursor)?;
+    let mut added = Grants::default();
+    add_rights(&mut added, names, &scope)?;
+    for (scope, rights) in added.iter() {
+        let wrong = rights.without(scope.grantable());
+        if !wrong.is_empty() {
+            let text = format!("there are no such rights on {scope}: {wrong}");
+            return Err(SqlError::detail(ErrorCode::Unknown, text));
+        }
+    }
+    grants.extend(&added);
+    Ok(())
 }
 
 fn grantee(cursor: &mut Cursor<'_>) -> Parsed<Grantee> {
@@ -103,26 +125,38 @@ fn named(cursor: &mut Cursor<'_>) -> Parsed<Named> {
     Ok(Named { name, columns })
 }
 
-/// Adds the named rights up. Whether they can be granted on the scope is checked where they are granted.
-fn rights(names: Vec<Named>, scope: &GrantScope) -> Parsed<Rights> {
-    let mut rights = Rights::NONE;
+/// Adds the named rights on an object. Whether they can be granted on it is checked where they are granted.
+fn add_rights(grants: &mut Grants, names: Vec<Named>, on: &GrantScope) -> Parsed<()> {
     for Named { name, columns } in names {
-        if !columns.is_empty() {
-            return Err(unsupported::refuse(
-                "a privilege on columns",
-                "create a view of these columns and grant SELECT_PRIV on it",
-            ));
-        }
-        rights = rights.with(match name.to_ascii_uppercase().as_str() {
-            "ALL" | "READ_WRITE" => match scope {
+        let rights = match name.to_ascii_uppercase().as_str() {
+            "ALL" | "READ_WRITE" => match on {
                 GrantScope::Resource(_) => Rights::of(&[Right::Usage]),
                 _ => Rights::READ_WRITE,
             },
             "READ_ONLY" => Rights::of(&[Right::Select]),
             _ => Rights::of(&[Right::parse(&name).ok_or_else(|| unknown_privilege(&name))?]),
-        });
+        };
+        if columns.is_empty() {
+            grants.grant(on.clone(), rights);
+            continue;
+        }
+        let GrantScope::Table { db, table } = on else {
+            let text = format!("columns belong to a table: GRANT {name}(…) ON db.table, not on {on}");
+            return Err(SqlError::detail(ErrorCode::Unknown, text));
+        };
+        if rights != Rights::of(&[Right::Select]) {
+            return Err(unsupported::refuse(
+                &format!("{name} on columns"),
+                "only SELECT_PRIV can be granted on columns",
+            ));
+        }
+        for column in columns {
+            // Columns are compared without case, as in statements.
+            let column = column.to_lowercase();
+            grants.grant(GrantScope::Column { db: db.clone(), table: table.clone(), column }, rights);
+        }
     }
-    Ok(rights)
+    Ok(())
 }
 
 fn unknown_privilege(name: &str) -> SqlError {

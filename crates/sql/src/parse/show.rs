@@ -283,24 +283,33 @@ fn of_the_server(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
     if cursor.eat_all("FULL PROCESSLIST") {
         return Ok(Some(Show::ProcessList { full: true }));
     }
-    let show =
-        match cursor.eat_any(&["PROCESSLIST", "BACKENDS", "FRONTENDS", "CATALOGS", "GRANTS", "ROLES", "ALL"])
-        {
-            Some("PROCESSLIST") => Show::ProcessList { full: false },
-            Some("BACKENDS") => Show::Backends,
-            Some("FRONTENDS") => {
-                cursor.eat("DISKS");
-                Show::Frontends
-            }
-            Some("ROLES") => Show::Roles,
-            Some("CATALOGS") => Show::Catalogs { filter: filter(cursor)? },
-            Some("GRANTS") => Show::Grants { user: grants_of(cursor)?, all: false },
-            Some(_) => {
-                cursor.expect("GRANTS")?;
-                Show::Grants { user: None, all: true }
-            }
-            None => return Ok(None),
-        };
+    let show = match cursor.eat_any(&[
+        "PROCESSLIST",
+        "BACKENDS",
+        "FRONTENDS",
+        "CATALOGS",
+        "GRANTS",
+        "ROLES",
+        "TOKENS",
+        "ALL",
+    ]) {
+        Some("PROCESSLIST") => Show::ProcessList { full: false },
+        Some("BACKENDS") => Show::Backends,
+        Some("FRONTENDS") => {
+            cursor.eat("DISKS");
+            Show::Frontends
+        }
+        Some("ROLES") => Show::Roles,
+        Some("TOKENS") => Show::Tokens { user: grants_of(cursor)?, all: false },
+        Some("ALL") if cursor.eat("TOKENS") => Show::Tokens { user: None, all: true },
+        Some("CATALOGS") => Show::Catalogs { filter: filter(cursor)? },
+        Some("GRANTS") => Show::Grants { user: grants_of(cursor)?, all: false },
+        Some(_) => {
+            cursor.expect("GRANTS")?;
+            Show::Grants { user: None, all: true }
+        }
+        None => return Ok(None),
+    };
     Ok(Some(show))
 }
 

@@ -5,7 +5,10 @@ use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::{grant, unsupported};
 use sqlparser::tokenizer::Token;
-use tributary_types::{AuthPlugin, ErrorCode, NewPassword, PasswordHash, Secret, SqlError, TlsRequirement};
+use tributary_types::{
+    AuthPlugin, ErrorCode, LockTime, NewPassword, PASSWORD_HISTORY_MAX, PasswordExpiry, PasswordHash,
+    PolicyChange, Secret, SqlError, TlsRequirement,
+};
 
 /// The host of a user that is named without one.
 const ANY_HOST: &str = "%";
@@ -20,9 +23,10 @@ pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         false => None,
     };
     let require = require(cursor)?;
+    let policy = policy(cursor)?;
     let comment = comment(cursor)?;
     refuse_options(cursor)?;
-    Ok(Statement::CreateUser { user, if_not_exists, password, role, require, comment })
+    Ok(Statement::CreateUser { user, if_not_exists, password, role, require, policy, comment })
 }
 
 /// After `ALTER USER`.
@@ -31,8 +35,10 @@ pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     let user = user_name(cursor)?;
     let password = identified(cursor)?;
     let require = require(cursor)?;
+    let policy = policy(cursor)?;
+    let unlocks = cursor.eat("ACCOUNT_UNLOCK");
     refuse_options(cursor)?;
-    Ok(Statement::AlterUser { user, if_exists, password, require })
+    Ok(Statement::AlterUser { user, if_exists, password, require, policy, unlocks })
 }
 
 /// After `DROP USER`.
@@ -172,19 +178,68 @@ pub(crate) fn comment(cursor: &mut Cursor<'_>) -> Parsed<String> {
     if cursor.eat("COMMENT") { cursor.string("a comment in quotes") } else { Ok(String::new()) }
 }
 
-/// Password policies, and what ALTER USER does not change.
+/// The rules for passwords, in any order.
+fn policy(cursor: &mut Cursor<'_>) -> Parsed<PolicyChange> {
+    const RULES: [&str; 4] =
+        ["PASSWORD_HISTORY", "PASSWORD_EXPIRE", "FAILED_LOGIN_ATTEMPTS", "PASSWORD_LOCK_TIME"];
+    let mut policy = PolicyChange::default();
+    while let Some(rule) = cursor.eat_any(&RULES) {
+        match rule {
+            "PASSWORD_HISTORY" if cursor.eat("DEFAULT") => policy.history = Some(None),
+            "PASSWORD_HISTORY" => policy.history = Some(Some(history(cursor)?)),
+            "PASSWORD_EXPIRE" => policy.expiry = Some(expiry(cursor)?),
+            "FAILED_LOGIN_ATTEMPTS" => {
+                policy.failed_logins = Some(cursor.number("a number of failed logins")?);
+            }
+            _ if cursor.eat("UNBOUNDED") => policy.lock = Some(LockTime::Unbounded),
+            _ => policy.lock = Some(LockTime::Seconds(duration(cursor)?)),
+        }
+    }
+    Ok(policy)
+}
+
+fn history(cursor: &mut Cursor<'_>) -> Parsed<u32> {
+    let count: u32 = cursor.number("a number of passwords, or DEFAULT")?;
+    if count <= PASSWORD_HISTORY_MAX {
+        return Ok(count);
+    }
+    let text = format!(
+        "PASSWORD_HISTORY {count} is out of range: at most {PASSWORD_HISTORY_MAX} passwords are remembered"
+    );
+    Err(SqlError::detail(ErrorCode::Unknown, text))
+}
+
+/// After `PASSWORD_EXPIRE`.
+fn expiry(cursor: &mut Cursor<'_>) -> Parsed<PasswordExpiry> {
+    match cursor.eat_any(&["DEFAULT", "NEVER", "INTERVAL"]) {
+        Some("DEFAULT") => Ok(PasswordExpiry::Default),
+        Some("NEVER") => Ok(PasswordExpiry::Never),
+        Some(_) => match duration(cursor)? {
+            0 => Err(SqlError::detail(
+                ErrorCode::Unknown,
+                "PASSWORD_EXPIRE needs an interval above 0, or NEVER",
+            )),
+            seconds => Ok(PasswordExpiry::Seconds(seconds)),
+        },
+        None => Err(cursor.expected("DEFAULT, NEVER or INTERVAL")),
+    }
+}
+
+/// `n DAY`, `n HOUR` or `n SECOND`, in seconds.
+pub(crate) fn duration(cursor: &mut Cursor<'_>) -> Parsed<u64> {
+    let count: u32 = cursor.number("a number of days, hours or seconds")?;
+    let unit = match cursor.eat_any(&["DAY", "HOUR", "SECOND"]) {
+        Some("DAY") => 86_400,
+        Some("HOUR") => 3600,
+        Some(_) => 1,
+        None => return Err(cursor.expected("DAY, HOUR or SECOND")),
+    };
+    Ok(u64::from(count) * unit)
+}
+
+/// The options that Doris or MySQL has and that are not supported here.
 fn refuse_options(cursor: &mut Cursor<'_>) -> Parsed<()> {
-    const OPTIONS: [&str; 9] = [
-        "DEFAULT",
-        "PASSWORD_HISTORY",
-        "PASSWORD_EXPIRE",
-        "PASSWORD_REUSE",
-        "FAILED_LOGIN_ATTEMPTS",
-        "PASSWORD_LOCK_TIME",
-        "ACCOUNT_UNLOCK",
-        "ACCOUNT_LOCK",
-        "COMMENT",
-    ];
+    const OPTIONS: [&str; 5] = ["DEFAULT", "PASSWORD_REUSE", "ACCOUNT_UNLOCK", "ACCOUNT_LOCK", "COMMENT"];
     match cursor.eat_any(&OPTIONS) {
         Some(option) => Err(unsupported::refuse(&format!("the user option {option}"), "leave it out")),
         None => Ok(()),

@@ -241,6 +241,153 @@ fn a_load_over_http_needs_the_right_to_load_into_its_table() {
     assert!(Curl::as_user("ann:", &url).text().contains("is_alive"));
 }
 
+/// The right that each request needs. `$` is the database.
+const ROUTES: [(&str, &str); 8] = [
+    ("PUT /api/$/t/_stream_load", "LOAD_PRIV ON $.t"),
+    ("PUT /api/_http_stream", "LOAD_PRIV ON $.t"),
+    ("PUT /api/$/_stream_load_2pc", "LOAD_PRIV ON $.*"),
+    ("GET /api/$/t/_schema", "SELECT_PRIV ON $.t"),
+    ("GET /api/$/t/_count", "SELECT_PRIV ON $.t"),
+    ("GET /api/$/_load_info?label=none", "LOAD_PRIV ON $.*"),
+    ("POST /api/$/_cancel?label=none", "LOAD_PRIV ON $.*"),
+    ("GET /api/get_wal_size", "ADMIN_PRIV ON *.*"),
+];
+
+/// Routes that show an object to users with any right on it.
+const SHOWN_WITH_ANY: [&str; 2] = ["_schema", "_load_info"];
+
+#[test]
+fn each_route_is_refused_without_its_right_and_answers_with_exactly_that() {
+    let server = Server::start();
+    let mut root = server.connect();
+    for (number, (route, needed)) in ROUTES.into_iter().enumerate() {
+        let database = format!("r{number}");
+        prepare(&mut root, &database);
+        let (method, path) = route.split_once(' ').expect("a method and a path");
+        let url = format!("http://127.0.0.1:{}{}", server.http_port(), path.replace('$', &database));
+        let ask = |user: &str| {
+            let curl = Curl::as_user(&format!("{user}:"), &url).argument("-X").argument(method);
+            let sql = format!(
+                "sql: INSERT INTO {database}.t SELECT * FROM http_stream('format' = 'csv', 'column_separator' = ',')"
+            );
+            let curl = match method {
+                "PUT" => curl.header("Expect: 100-continue").body("1,a\n"),
+                _ => curl,
+            };
+            match path {
+                "/api/_http_stream" => curl.header(&sql).text(),
+                path if path.ends_with("_stream_load") => curl.header("column_separator:,").text(),
+                path if path.ends_with("_2pc") => {
+                    curl.headers(&["txn_operation: commit", "txn_id: 999999999"]).text()
+                }
+                _ => curl.text(),
+            }
+        };
+        let is_refused = |answer: &str| answer.contains("denied");
+        let (without, with) = (format!("route_without_{number}"), format!("route_with_{number}"));
+        root.ok(&format!("CREATE USER {without}"));
+        let is_shown = SHOWN_WITH_ANY.iter().any(|route| path.contains(route));
+        let others = RIGHTS.into_iter().filter(|name| *name != right(needed));
+        let others: Vec<&str> = if is_shown { vec!["GRANT_PRIV", "USAGE_PRIV"] } else { others.collect() };
+        root.ok(&format!("GRANT {} ON *.* TO {without}", others.join(", ")));
+        if !needed.ends_with("*.*") {
+            root.ok(&format!("GRANT {} ON elsewhere.* TO {without}", right(needed)));
+        }
+        let answer = ask(&without);
+        assert!(is_refused(&answer), "{route} without {needed}: {answer}");
+        for way in ["own", "role"] {
+            let user = format!("{with}_{way}");
+            root.ok(&format!("CREATE USER {user}"));
+            let grant = needed.replace('$', &database);
+            if way == "own" {
+                root.ok(&format!("GRANT {grant} TO {user}"));
+            } else {
+                root.ok(&format!("GRANT {grant} TO ROLE role_{user}"));
+                root.ok(&format!("GRANT 'role_{user}' TO {user}"));
+            }
+            let answer = ask(&user);
+            assert!(!is_refused(&answer) && !answer.is_empty(), "{route} with {needed} by {way}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn a_user_with_rights_on_columns_sees_these_and_nothing_of_the_others() {
+    let mut server = Server::start();
+    let mut root = server.connect();
+    root.ok("CREATE DATABASE d");
+    root.ok(
+        "CREATE TABLE d.p (id INT, name VARCHAR(10), salary INT) UNIQUE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
+    );
+    root.ok("INSERT INTO d.p VALUES (1, 'ann', 100), (2, 'bob', 200)");
+    root.ok("CREATE VIEW d.v AS SELECT id, salary * 2 AS twice FROM d.p");
+    root.ok("CREATE USER ann");
+    root.ok("GRANT SELECT_PRIV(id, Name) ON d.p TO ann");
+    let shown = root.rows("SHOW GRANTS FOR ann");
+    assert!(
+        shown[0].contains("|internal.d.p: Select_priv(id); internal.d.p: Select_priv(name)|"),
+        "{shown:?}"
+    );
+    server.kill();
+    server.start_again();
+    let mut root = server.connect();
+    let mut ann = Client::connect_as("ann", server.mysql_port()).expect("it may connect");
+    assert_eq!(ann.rows("SELECT * FROM d.p ORDER BY id"), ["1|ann", "2|bob"]);
+    assert_eq!(ann.rows("SELECT x.name FROM d.p x JOIN d.p y ON x.id = y.id WHERE x.id = 2"), ["bob"]);
+    assert_eq!(ann.rows("SELECT COUNT(*) FROM d.p"), ["2"]);
+    assert_eq!(ann.rows("WITH w AS (SELECT * FROM d.p) SELECT * FROM w WHERE id = 1"), ["1|ann"]);
+    let unknown = ann.error("SELECT missing FROM d.p").message.replace("missing", "salary");
+    for sql in [
+        "SELECT salary FROM d.p",
+        "SELECT id FROM d.p WHERE salary > 1",
+        "SELECT p.salary FROM d.p",
+        "SELECT id FROM d.p ORDER BY salary",
+        "SELECT (SELECT MAX(salary) FROM d.p)",
+        "SELECT SUM(salary) OVER () FROM d.p",
+        "EXPLAIN SELECT salary FROM d.p",
+    ] {
+        let error = ann.error(sql);
+        assert_eq!(error.number, 1054, "{sql}: {error}");
+        assert!(
+            sql != "SELECT salary FROM d.p" || error.message == unknown,
+            "{error}: it answers like a missing one"
+        );
+    }
+    assert_eq!(ann.rows("DESC d.p").len(), 2);
+    assert_eq!(ann.rows("SHOW FULL COLUMNS FROM d.p").len(), 2);
+    assert_eq!(
+        ann.rows("SELECT column_name FROM information_schema.columns WHERE table_schema = 'd'"),
+        ["id", "name"]
+    );
+    assert_eq!(ann.rows("SHOW TABLES FROM d"), ["p"]);
+    for sql in
+        ["SHOW CREATE TABLE d.p", "SHOW INDEX FROM d.p", "SHOW PARTITIONS FROM d.p", "SELECT * FROM d.v"]
+    {
+        ann.refused(sql, 1142, "");
+    }
+    for sql in [
+        "UPDATE d.p SET name = 'x' WHERE id = 1",
+        "DELETE FROM d.p WHERE id = 1",
+        "INSERT INTO d.p VALUES (3, 'x', 1)",
+    ] {
+        ann.refused(sql, 1142, "LOAD command denied");
+    }
+    let schema = format!("http://127.0.0.1:{}/api/d/p/_schema", server.http_port());
+    assert!(Curl::as_user("ann:", &schema).text().contains("denied"));
+    // A view made by such a user has the columns that it could read, also for readers who can read more.
+    root.ok("GRANT CREATE_PRIV ON d.* TO ann");
+    let mut ann = Client::connect_as("ann", server.mysql_port()).expect("it may connect");
+    ann.ok("CREATE VIEW d.w AS SELECT * FROM d.p");
+    assert_eq!(root.rows("SELECT * FROM d.w ORDER BY id"), ["1|ann", "2|bob"]);
+    let prepared_before = ann.rows("SELECT name FROM d.p WHERE id = 1");
+    assert_eq!(prepared_before, ["ann"]);
+    root.ok("REVOKE SELECT_PRIV(name) ON d.p FROM ann");
+    assert_eq!(ann.error("SELECT name FROM d.p WHERE id = 1").number, 1054);
+    assert_eq!(ann.rows("SELECT * FROM d.p ORDER BY id"), ["1", "2"]);
+    root.ok("GRANT SELECT_PRIV ON d.p TO ann");
+    assert_eq!(ann.rows("SELECT salary FROM d.p WHERE id = 1"), ["100"]);
+}
+
 #[test]
 fn a_prepared_load_is_ended_and_seen_by_who_may_load_into_its_table() {
     let server = Server::start();

@@ -1,6 +1,8 @@
 use super::*;
 use crate::testing::TestEngine;
 use std::net::Ipv4Addr;
+use tributary_catalog::UserChange;
+use tributary_types::AuthPlugin;
 
 const HOST: &str = "10.0.0.1";
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
@@ -64,7 +66,10 @@ async fn failures_delay_the_next_login_and_then_refuse_it() {
 async fn a_user_that_requires_tls_is_refused_without_it() {
     let test = with_users().await;
     let logins = &test.engine.logins;
-    let require = |require| test.engine.catalog.alter_user("native", "%", None, Some(require));
+    let require = |require| {
+        let change = UserChange { require: Some(require), ..UserChange::default() };
+        test.engine.catalog.alter_user("native", "%", change)
+    };
     let tls = |has_client_certificate| TlsSession {
         version: "TLSv1.3".to_owned(),
         cipher: "TLS_AES_128_GCM_SHA256".to_owned(),

@@ -118,10 +118,10 @@ async fn a_change_of_rights_counts_at_once_and_a_dropped_user_may_nothing() {
     assert_eq!(refused.message, "LOAD command denied to user 'u'@'10.0.0.1' for table 'd: t'");
     let to = Grantee::User { name: "u".into(), host: "10.%".into() };
     let granted = Rights::of(&[Right::Load]);
-    catalog.grant(&to, &table(), granted).await.expect("granted");
+    catalog.grant(&to, &Grants::of(table(), granted)).await.expect("granted");
     check("10.%").expect("granted");
     check("%").expect_err("that is another user");
-    catalog.revoke(&to, &table(), granted).await.expect("revoked");
+    catalog.revoke(&to, &Grants::of(table(), granted)).await.expect("revoked");
     check("10.%").expect_err("revoked");
     catalog.drop_user("u", "10.%").await.expect("dropped");
     let dropped = check("10.%").expect_err("dropped");

@@ -1,10 +1,11 @@
 //! Statements about databases, tables, users and connections, and the SHOWs that only the server
 //! itself can answer.
 
-use crate::access::accounts::NewUser;
+use crate::access::accounts::{ChangedUser, NewUser};
 use crate::access::interrupt::Interrupt;
 use crate::access::{Object, Privilege};
 use crate::answer::Answer;
+use crate::node::clock::date_time;
 use crate::session::EngineSession;
 use std::sync::Arc;
 use tributary_query::Grid;
@@ -76,17 +77,24 @@ impl EngineSession {
                 }
                 self.interrupt().wait(engine.ddl.cancel_alter(&name)).await??;
             }
-            Statement::CreateUser { user, if_not_exists, password, role, require, comment } => {
-                let new = NewUser { password, role, require: require.unwrap_or_default(), comment };
+            Statement::CreateUser { user, if_not_exists, password, role, require, policy, comment } => {
+                let require = require.unwrap_or_default();
+                let new = NewUser { password, role, require, policy, comment };
                 engine.accounts.create_user(&self.principal, &user, new, if_not_exists).await?;
             }
-            Statement::AlterUser { user, password, require, if_exists } => {
-                engine.accounts.alter_user(&self.principal, &user, password, require, if_exists).await?;
+            Statement::AlterUser { user, password, require, policy, unlocks, if_exists } => {
+                let new = ChangedUser { password, require, policy, unlocks };
+                engine.accounts.alter_user(&self.principal, &user, new, if_exists).await?;
             }
             Statement::DropUser { user, if_exists } => {
                 engine.accounts.drop_user(&self.principal, &user, if_exists).await?;
             }
             Statement::Role(statement) => engine.accounts.change_role(&self.principal, &statement).await?,
+            Statement::Token(statement) => {
+                if let Some(grid) = engine.accounts.change_token(&self.principal, *statement).await? {
+                    return Answer::grid(&grid);
+                }
+            }
             Statement::Grant(statement) => engine.accounts.grant(&self.principal, &statement).await?,
             Statement::Revoke(statement) => engine.accounts.revoke(&self.principal, &statement).await?,
             Statement::Kill(kill) => self.kill_other(&kill)?,
@@ -195,6 +203,9 @@ impl EngineSession {
             Show::Transaction { db, by } => self.show_transaction(db.as_deref(), by)?,
             Show::Grants { user, all } => {
                 self.engine.accounts.show_grants(&self.principal, user.as_ref(), *all)?
+            }
+            Show::Tokens { user, all } => {
+                self.engine.accounts.show_tokens(&self.principal, user.as_ref(), *all, date_time)?
             }
             Show::Roles => self.engine.accounts.show_roles(),
             Show::Load { db, tail } => {

@@ -8,6 +8,7 @@ use crate::facts::show::facts;
 use crate::model::SessionView;
 use crate::model::{Cell, Grid};
 use crate::namespace::{JobKind, Namespace};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tributary_table::{PartitionFacts, Table};
 use tributary_types::system::{INFORMATION_SCHEMA, SYSTEM_DATABASES};
@@ -203,10 +204,17 @@ fn tables(grid: &mut Grid, namespace: &dyn Namespace) {
     }
 }
 
+/// Whether the user may read a column; `None`: every one.
+pub(crate) fn is_readable(columns: Option<&BTreeSet<String>>, column: &ColumnDef) -> bool {
+    columns.is_none_or(|columns| columns.contains(&column.name.to_lowercase()))
+}
+
 fn columns(grid: &mut Grid, namespace: &dyn Namespace) {
     for table in all_tables(namespace) {
         let def = table.def();
-        for (index, column) in def.schema.visible().enumerate() {
+        let readable = namespace.readable_columns(&def.db, &def.name);
+        let is_shown = |column: &ColumnDef| is_readable(readable.as_deref(), column);
+        for (index, column) in def.schema.visible().filter(|column| is_shown(column)).enumerate() {
             let key = match column.is_key {
                 true if def.keys.is_unique() => "UNI",
                 true if def.keys.is_aggregate() => "AGG",

@@ -57,6 +57,10 @@ impl Namespace for Chosen {
         self.all.table(database, name)
     }
 
+    fn readable_columns(&self, database: &str, name: &str) -> Option<Arc<BTreeSet<String>>> {
+        self.all.readable_columns(database, name)
+    }
+
     fn described_table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError> {
         self.all.described_table(database, name)
     }

@@ -1,10 +1,10 @@
 //! Views in the tables of `information_schema`.
 
-use super::catalog::{CATALOG, COLLATION, column_row, nulls};
+use super::catalog::{CATALOG, COLLATION, column_row, is_readable, nulls};
 use crate::model::{Cell, Grid};
 use crate::namespace::Namespace;
 use std::sync::Arc;
-use tributary_types::ViewDef;
+use tributary_types::{ColumnDef, ViewDef};
 
 fn all(namespace: &dyn Namespace) -> Vec<Arc<ViewDef>> {
     namespace.databases().iter().flat_map(|database| namespace.views(database)).collect()
@@ -29,7 +29,9 @@ pub(super) fn tables(grid: &mut Grid, namespace: &dyn Namespace) {
 /// Rows of `columns`.
 pub(super) fn columns(grid: &mut Grid, namespace: &dyn Namespace) {
     for view in all(namespace) {
-        for (index, column) in view.columns.iter().enumerate() {
+        let readable = namespace.readable_columns(&view.db, &view.name);
+        let is_shown = |column: &&ColumnDef| is_readable(readable.as_deref(), column);
+        for (index, column) in view.columns.iter().filter(is_shown).enumerate() {
             grid.push(column_row((&view.db, &view.name), column, "", index as i64 + 1));
         }
     }

@@ -146,8 +146,11 @@ impl Facts<'_> {
             false => Grid::new(&["Field", "Type", "Null", "Key", "Default", "Extra"]),
         };
         let (name, found) = self.resolve(session, name)?;
+        let readable = self.namespace.readable_columns(&name.db, &name.table);
+        let is_shown = |column: &ColumnDef| info_schema::is_readable(readable.as_deref(), column);
         if let Some(table) = found {
-            for column in table_columns(&table.def(), session.shows_hidden()) {
+            let def = table.def();
+            for column in table_columns(&def, session.shows_hidden()).filter(|column| is_shown(column)) {
                 let collation = column.data_type.is_text().then_some(COLLATION);
                 let shown = full.then_some((collation, column.comment.as_str()));
                 grid.push(described(column, shown, extra(&table.def())));
@@ -155,7 +158,7 @@ impl Facts<'_> {
             return Ok(grid);
         }
         if let Some(view) = self.namespace.described_view(&name.db, &name.table)? {
-            for column in &view.columns {
+            for column in view.columns.iter().filter(|column| is_shown(column)) {
                 let collation = column.data_type.is_text().then_some(COLLATION);
                 grid.push(described(column, full.then_some((collation, column.comment.as_str())), "NONE"));
             }
@@ -196,7 +199,8 @@ impl Facts<'_> {
         ]);
         let (name, found) = self.resolve(session, name)?;
         let view = self.namespace.described_view(&name.db, &name.table)?;
-        let (model, columns): (&str, Vec<ColumnDef>) = match (&found, view) {
+        let readable = self.namespace.readable_columns(&name.db, &name.table);
+        let (model, mut columns): (&str, Vec<ColumnDef>) = match (&found, view) {
             (Some(table), _) => {
                 let def = table.def();
                 (def.keys.name(), table_columns(&def, session.shows_hidden()).cloned().collect())
@@ -204,6 +208,7 @@ impl Facts<'_> {
             (None, Some(view)) => ("", view.columns.clone()),
             (None, None) => return Err(self.missing(&name)),
         };
+        columns.retain(|column| info_schema::is_readable(readable.as_deref(), column));
         let extra = found.as_ref().map_or("NONE", |table| extra(&table.def()));
         push_index(&mut grid, &name.table, model, extra, &columns);
         for rollup in found.iter().flat_map(|table| table.def().rollups.clone()) {

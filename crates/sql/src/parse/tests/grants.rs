@@ -1,7 +1,7 @@
 use super::{error, ok};
-use crate::ast::{GrantStatement, RoleStatement, Show, Statement, UserName};
+use crate::ast::{GrantStatement, RoleStatement, Show, Statement, TokenStatement, UserName};
 use tributary_types::ErrorCode;
-use tributary_types::privilege::{GrantScope, Grantee, Right, Rights};
+use tributary_types::privilege::{GrantScope, Grantee, Grants, Right, Rights};
 
 fn user(name: &str, host: &str) -> Grantee {
     Grantee::User { name: name.into(), host: host.into() }
@@ -28,21 +28,21 @@ fn privileges_are_granted_on_everything_a_database_a_table_or_a_resource() {
         ("internal.`d`.`t`", table()),
     ] {
         let statement = grant(&format!("grant select_priv on {on} to u"));
-        let expected = GrantStatement::Rights { rights: select, scope, grantee: user("u", "%") };
+        let grants = Grants::of(scope.clone(), select);
+        let expected = GrantStatement::Rights { scope, grants, grantee: user("u", "%") };
         assert_eq!(statement, expected, "{on}");
     }
     for on in ["resource s3", "resource 'S3'"] {
         let statement = grant(&format!("GRANT USAGE_PRIV ON {on} TO ROLE 'r'"));
         let scope = GrantScope::Resource("s3".into());
         let (rights, grantee) = (Rights::of(&[Right::Usage]), Grantee::Role("r".into()));
-        let expected = GrantStatement::Rights { rights, scope, grantee };
+        let grants = Grants::of(scope.clone(), rights);
+        let expected = GrantStatement::Rights { scope, grants, grantee };
         assert_eq!(statement, expected, "{on}");
     }
-    let all = GrantStatement::Rights {
-        rights: Rights::of(&[Right::Usage]),
-        scope: GrantScope::Resource("%".into()),
-        grantee: user("u", "%"),
-    };
+    let scope = GrantScope::Resource("%".into());
+    let grants = Grants::of(scope.clone(), Rights::of(&[Right::Usage]));
+    let all = GrantStatement::Rights { scope, grants, grantee: user("u", "%") };
     assert_eq!(grant("grant usage_priv on resource * to u"), all);
 }
 
@@ -58,9 +58,54 @@ fn privileges_are_listed_or_have_a_common_name() {
     ] {
         let statement = grant(&format!("revoke {list} on d.* from 'u'@'10.%'"));
         let scope = GrantScope::Database("d".into());
-        let expected = GrantStatement::Rights { rights, scope, grantee: user("u", "10.%") };
+        let grants = Grants::of(scope.clone(), rights);
+        let expected = GrantStatement::Rights { scope, grants, grantee: user("u", "10.%") };
         assert_eq!(statement, expected, "{list}");
     }
+}
+
+#[test]
+fn columns_of_a_table_are_granted_beside_rights_on_the_whole() {
+    let scope = GrantScope::Table { db: "d".into(), table: "t".into() };
+    let column = |name: &str| GrantScope::Column { db: "d".into(), table: "t".into(), column: name.into() };
+    let mut grants = Grants::of(scope.clone(), Rights::of(&[Right::Load]));
+    grants.grant(column("a"), Rights::of(&[Right::Select]));
+    grants.grant(column("b"), Rights::of(&[Right::Select]));
+    let expected = GrantStatement::Rights { scope, grants, grantee: user("u", "%") };
+    assert_eq!(grant("GRANT SELECT_PRIV(a, B), LOAD_PRIV ON d.t TO u"), expected);
+    for (sql, text) in [
+        (
+            "GRANT SELECT_PRIV(a) ON d.* TO u",
+            "columns belong to a table: GRANT SELECT_PRIV(…) ON db.table, not on d.*",
+        ),
+        ("GRANT LOAD_PRIV(a) ON d.t TO u", "only SELECT_PRIV can be granted on columns"),
+    ] {
+        let error = error(sql);
+        assert!(error.message.contains(text), "{sql}: {error}");
+    }
+}
+
+#[test]
+fn tokens_are_made_with_a_part_of_the_rights() {
+    let token = |sql: &str| match ok(sql) {
+        Statement::Token(statement) => *statement,
+        other => panic!("{sql}: {other:?}"),
+    };
+    let mut limit =
+        Grants::of(GrantScope::Table { db: "d".into(), table: "t".into() }, Rights::of(&[Right::Load]));
+    limit.grant(GrantScope::Database("e".into()), Rights::of(&[Right::Select]));
+    let expected = TokenStatement::Create {
+        name: "nightly-1".into(),
+        user: Some(UserName { name: "u".into(), host: "10.%".into() }),
+        limit: Some(limit),
+        lifetime_s: Some(90 * 86_400),
+        comment: "c".into(),
+    };
+    let sql = "CREATE TOKEN 'nightly-1' FOR u@'10.%' LIMITED TO LOAD ON d.t, SELECT ON e.* EXPIRES IN 90 DAY COMMENT 'c'";
+    assert_eq!(token(sql), expected);
+    let drop = TokenStatement::Drop { name: "t".into(), user: None, if_exists: true };
+    assert_eq!(token("DROP TOKEN IF EXISTS t"), drop);
+    assert!(error("CREATE TOKEN 'a b'").message.contains("invalid name of a token"));
 }
 
 #[test]
@@ -97,7 +142,7 @@ fn what_cannot_be_granted_is_said() {
         assert!(error.message.contains(text), "{sql}: {}", error.message);
     }
     for sql in [
-        "grant select_priv(a) on d.t to u",
+        "grant load_priv(a) on d.t to u",
         "grant usage_priv on workload group 'g' to u",
         "grant 'r' to role 's'",
     ] {

@@ -1,5 +1,7 @@
 use super::*;
-use tributary_types::{AuthPlugin, NewPassword, PasswordHash, Secret, TlsRequirement};
+use tributary_types::{
+    AuthPlugin, LockTime, NewPassword, PasswordExpiry, PasswordHash, PolicyChange, Secret, TlsRequirement,
+};
 
 fn variable(scope: Scope, name: &str, value: SetValue) -> SetItem {
     SetItem::Variable { scope, name: name.into(), value }
@@ -121,6 +123,14 @@ fn users_are_named_with_and_without_hosts() {
 #[test]
 fn users_are_created_and_altered_with_passwords() {
     let user = || UserName { name: "u".into(), host: "%".into() };
+    let altered = |password, policy| Statement::AlterUser {
+        user: user(),
+        if_exists: false,
+        password,
+        require: None,
+        policy,
+        unlocks: false,
+    };
     let clear = |text: &str, plugin| Some(NewPassword::Clear { text: Secret::new(text), plugin });
     let created = Statement::CreateUser {
         user: user(),
@@ -128,12 +138,13 @@ fn users_are_created_and_altered_with_passwords() {
         password: clear("p", None),
         role: None,
         require: None,
+        policy: PolicyChange::default(),
         comment: String::new(),
     };
     assert_eq!(ok("create user if not exists u identified by 'p'"), created);
     for plugin in AuthPlugin::ALL {
         let password = clear("q", Some(plugin));
-        let altered = Statement::AlterUser { user: user(), if_exists: false, password, require: None };
+        let altered = altered(password, PolicyChange::default());
         assert_eq!(ok(&format!("alter user u identified with {} by 'q'", plugin.name())), altered);
     }
     let created = Statement::CreateUser {
@@ -142,6 +153,7 @@ fn users_are_created_and_altered_with_passwords() {
         password: clear("p", None),
         role: Some("r".into()),
         require: Some(TlsRequirement::Ssl),
+        policy: PolicyChange::default(),
         comment: "c".into(),
     };
     let sql = "create user u identified by 'p' default role 'r' require ssl comment 'c'";
@@ -150,7 +162,7 @@ fn users_are_created_and_altered_with_passwords() {
     let hash = PasswordHash::of("p");
     for words in ["by password", "with mysql_native_password as"] {
         let password = Some(NewPassword::Hash(hash));
-        let altered = Statement::AlterUser { user: user(), if_exists: false, password, require: None };
+        let altered = altered(password, PolicyChange::default());
         assert_eq!(ok(&format!("alter user u identified {words} '{hash}'")), altered);
     }
     for sql in [
@@ -160,7 +172,25 @@ fn users_are_created_and_altered_with_passwords() {
     ] {
         assert_eq!(error(sql).code, ErrorCode::NotSupported, "{sql}");
     }
-    assert_eq!(error("create user u identified by 'p' password_expire never").code, ErrorCode::NotSupported);
+    let policy = PolicyChange {
+        history: Some(None),
+        expiry: Some(PasswordExpiry::Seconds(7200)),
+        failed_logins: Some(3),
+        lock: Some(LockTime::Unbounded),
+    };
+    let sql = "alter user u password_history default failed_login_attempts 3 password_expire interval 2 hour password_lock_time unbounded";
+    assert_eq!(ok(sql), altered(None, policy));
+    let policy = PolicyChange {
+        history: Some(Some(5)),
+        expiry: Some(PasswordExpiry::Never),
+        failed_logins: None,
+        lock: Some(LockTime::Seconds(86_400)),
+    };
+    assert_eq!(
+        ok("alter user u password_history 5 password_lock_time 1 day password_expire never"),
+        altered(None, policy)
+    );
+    assert_eq!(error("create user u identified by 'p' account_lock").code, ErrorCode::NotSupported);
 }
 
 #[test]

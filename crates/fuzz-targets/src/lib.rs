@@ -6,6 +6,7 @@
 //! Invariant: a target depends on its bytes only (no clock, no randomness, no state between runs),
 //! so that an input that fails once fails again. Nothing here may need the query engine.
 
+mod accounts;
 mod block;
 mod columnar;
 mod columns;
@@ -24,6 +25,7 @@ mod unpack;
 mod values;
 mod wal;
 
+pub use accounts::accounts;
 pub use block::block;
 pub use columnar::columnar;
 pub use columns::columns;
@@ -48,7 +50,7 @@ pub struct Target {
 }
 
 /// All fuzzers.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     Target { name: "values", run: values },
     Target { name: "params", run: params },
     Target { name: "csv", run: csv },
@@ -64,4 +66,5 @@ pub const TARGETS: [Target; 15] = [
     Target { name: "wal_damage", run: wal_damage },
     Target { name: "block", run: block },
     Target { name: "ddl", run: ddl },
+    Target { name: "accounts", run: accounts },
 ];

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tributary_sql::FileCall;
 use tributary_table::Table;
+use tributary_types::privilege::Grants;
 use tributary_types::{ColumnChange, SchemaVersion, SqlError, TableDef, TableId, TxnId, ViewDef};
 
 /// Names → tables, as visible to one user. Answers come from memory: no call may wait, except [`Namespace::files`].
@@ -32,6 +33,11 @@ pub trait Namespace: Send + Sync + 'static {
     fn readable_columns(&self, database: &str, name: &str) -> Option<Arc<BTreeSet<String>>> {
         let _ = (database, name);
         None
+    }
+    /// The rights of users, those of their roles included, that the user may see: its own, or those of all; each with the user as
+    /// `'name'@'host'`.
+    fn grants(&self) -> Vec<(String, Grants)> {
+        Vec::new()
     }
     /// The views of a database, in order of name; none for a database that does not exist.
     fn views(&self, database: &str) -> Vec<Arc<ViewDef>>;

@@ -19,6 +19,7 @@ use tributary_query::{
 };
 use tributary_sql::{FileCall, FileFunction};
 use tributary_table::Table;
+use tributary_types::privilege::Grants;
 use tributary_types::{ColumnChange, ErrorCode, Principal, SqlError, TableDef, TableId, ViewDef};
 
 /// The common part of all users' views, with which the engine looks up names and connections.
@@ -109,6 +110,20 @@ impl Namespace for EngineNamespace {
         let Some((access, who)) = &self.viewer else { return Ok(None) };
         check_readable(&**access, who, database, name)?;
         Ok(self.table_of_view(database, name))
+    }
+
+    fn grants(&self) -> Vec<(String, Grants)> {
+        let Some((access, who)) = &self.viewer else { return Vec::new() };
+        let sees_all = access.allows(who, Privilege::Grant, Object::Server);
+        let users = self.facts.catalog.users();
+        let shown = users
+            .iter()
+            .filter(|user| sees_all || (user.name == who.user() && user.host == who.account_host()));
+        let grants = shown.map(|user| {
+            let grants = self.facts.catalog.grants_of(&user.name, &user.host).unwrap_or_default();
+            (format!("'{}'@'{}'", user.name, user.host), grants)
+        });
+        grants.collect()
     }
 
     fn readable_columns(&self, database: &str, name: &str) -> Option<Arc<BTreeSet<String>>> {

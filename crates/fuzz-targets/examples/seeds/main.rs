@@ -10,13 +10,14 @@ use std::path::Path;
 
 fn main() -> io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    let seeds: [(&str, Vec<Vec<u8>>); 11] = [
+    let seeds: [(&str, Vec<Vec<u8>>); 12] = [
         ("values", texts::values()),
         ("csv", texts::csv()),
         ("json", texts::json()),
         ("headers", texts::headers()),
         ("columns", texts::columns()),
         ("ddl", texts::ddl()),
+        ("accounts", texts::accounts()),
         ("mysql", packets::mysql()),
         ("block", packets::blocks()),
         ("params", packets::noise(8, 400)),

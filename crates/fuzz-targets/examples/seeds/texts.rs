@@ -115,6 +115,24 @@ pub fn headers() -> Vec<Vec<u8>> {
     heads.iter().map(|head| head.as_bytes().to_vec()).collect()
 }
 
+/// Statements about users, after a byte that chooses their beginning: none.
+pub fn accounts() -> Vec<Vec<u8>> {
+    let statements = [
+        "GRANT SELECT_PRIV(a, `b``c`), LOAD_PRIV ON internal.`d`.t TO 'u'@'10.%'",
+        "GRANT ALL ON *.* TO ROLE 'r'",
+        "REVOKE USAGE_PRIV ON RESOURCE 's3' FROM u",
+        "GRANT 'r', s TO u@localhost",
+        "CREATE USER IF NOT EXISTS 'u'@'h' IDENTIFIED BY 'long password' DEFAULT ROLE 'r' REQUIRE SSL PASSWORD_HISTORY 3 COMMENT 'c'",
+        "ALTER USER u IDENTIFIED WITH caching_sha2_password BY 'x''y' FAILED_LOGIN_ATTEMPTS 3 PASSWORD_LOCK_TIME 1 DAY",
+        "ALTER USER u PASSWORD_EXPIRE INTERVAL 90 DAY ACCOUNT_UNLOCK",
+        "CREATE TOKEN t FOR u LIMITED TO LOAD ON d.t, SELECT(a) ON d.s EXPIRES IN 90 DAY COMMENT 'it''s'",
+        "DROP TOKEN IF EXISTS 't' FOR 'u'@'%'",
+        "SET PASSWORD FOR u = PASSWORD('secret')",
+        "CREATE ROLE 'r' COMMENT 'c'",
+    ];
+    statements.iter().map(|sql| [b"\0".as_slice(), sql.as_bytes()].concat()).collect()
+}
+
 /// Statements, many of them from `docs/sql.md`.
 pub fn ddl() -> Vec<Vec<u8>> {
     let statements = [

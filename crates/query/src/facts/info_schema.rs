@@ -3,6 +3,7 @@
 mod catalog;
 mod chosen;
 mod columns;
+mod privileges;
 mod provider;
 mod views;
 

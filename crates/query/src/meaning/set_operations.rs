@@ -8,9 +8,11 @@
 //! gives wider ones the whole statement is planned again with the first branch converted to
 //! those: [`SetOperations::widened`] says so.
 
+use crate::error::external;
 use crate::functions;
 use crate::functions::conversion::cast::Target;
 use crate::functions::conversion::exprs::widened;
+use crate::planning::check;
 use crate::types;
 use crate::types::kind::{Kind, kind};
 use crate::types::metadata;
@@ -116,6 +118,9 @@ impl RelationPlanner for SetOperations {
         relation: TableFactor,
         context: &mut dyn RelationPlannerContext,
     ) -> Result<RelationPlanning> {
+        // The planner comes here for everything that is named in FROM, and for each branch; it takes seconds for one SELECT of
+        // thousands of columns, which it compares with each other.
+        check().map_err(external)?;
         let TableFactor::Derived { lateral: false, mut subquery, alias, sample } = relation else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };

@@ -27,6 +27,30 @@ fn others_are_served_while_a_statement_is_planned() {
 }
 
 #[test]
+fn kill_and_time_limits_end_planning() {
+    let server = Server::start();
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE d");
+    client.ok(TABLE);
+    let columns: Vec<String> = (0..500).map(|number| format!("id + {number} AS c{number}")).collect();
+    let all = vec!["SELECT * FROM w"; 240].join(" UNION ALL ");
+    // Minutes if nothing ends it.
+    let statement = format!("WITH w AS (SELECT {} FROM d.t) {all}", columns.join(", "));
+    let id: u32 = client.value("SELECT CONNECTION_ID()").parse().expect("a number");
+    client.send(&statement);
+    let mut other = server.connect();
+    let is_planned = |other: &mut Client| {
+        other.rows("SHOW PROCESSLIST").iter().any(|row| row.contains("WITH w AS (SELECT"))
+    };
+    wait_until("it is planned", || is_planned(&mut other));
+    other.ok(&format!("KILL QUERY {id}"));
+    let error = client.answered_error();
+    assert_eq!(error.number, 1317, "{error}");
+    client.ok("SET max_execution_time = 1000");
+    assert_eq!(client.error(&statement).number, 5024);
+}
+
+#[test]
 fn a_select_has_no_more_columns_than_mysqls() {
     let server = Server::shared();
     let mut db = server.database();

@@ -312,6 +312,37 @@ fn each_route_is_refused_without_its_right_and_answers_with_exactly_that() {
 }
 
 #[test]
+fn information_schema_lists_the_rights_of_the_reader_or_of_all() {
+    let server = Server::start();
+    let mut root = server.connect();
+    prepare(&mut root, "d");
+    root.ok("CREATE ROLE loaders");
+    root.ok("CREATE USER ann DEFAULT ROLE 'loaders'");
+    root.ok("GRANT LOAD_PRIV ON d.t TO ROLE loaders");
+    root.ok("GRANT SELECT_PRIV(id), ALTER_PRIV ON d.s TO ann");
+    root.ok("GRANT SELECT_PRIV, GRANT_PRIV ON d.* TO ann");
+    let mut ann = Client::connect_as("ann", server.mysql_port()).expect("it may connect");
+    let read = |client: &mut Client, table: &str| {
+        let sql = format!(
+            "SELECT * FROM information_schema.{table} WHERE grantee = '''ann''@''%''' ORDER BY 1, 2, 3, 4, 5"
+        );
+        client.rows(&sql.replace(", 5", if table == "user_privileges" { "" } else { ", 5" }))
+    };
+    for client in [&mut ann, &mut root] {
+        assert_eq!(read(client, "user_privileges"), ["'ann'@'%'|internal|USAGE|NO"]);
+        assert_eq!(read(client, "schema_privileges"), ["'ann'@'%'|internal|d|SELECT|YES"]);
+        assert_eq!(
+            read(client, "table_privileges"),
+            ["'ann'@'%'|internal|d|s|ALTER|NO", "'ann'@'%'|internal|d|t|INSERT|NO"]
+        );
+        assert_eq!(read(client, "column_privileges"), ["'ann'@'%'|internal|d|s|id|SELECT|NO"]);
+    }
+    let all = "SELECT DISTINCT grantee FROM information_schema.user_privileges ORDER BY 1";
+    assert_eq!(ann.rows(all), ["'ann'@'%'"]);
+    assert_eq!(root.rows(all), ["'admin'@'%'", "'ann'@'%'", "'root'@'%'"]);
+}
+
+#[test]
 fn a_user_with_rights_on_columns_sees_these_and_nothing_of_the_others() {
     let mut server = Server::start();
     let mut root = server.connect();

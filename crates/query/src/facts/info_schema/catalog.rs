@@ -3,7 +3,7 @@
 //! Many are always empty; tools ask for them and expect that they exist.
 
 use super::columns::{character_length, numeric_precision, numeric_scale, type_name};
-use super::views;
+use super::{privileges, views};
 use crate::facts::show::facts;
 use crate::model::SessionView;
 use crate::model::{Cell, Grid};
@@ -142,12 +142,9 @@ pub(super) fn fill(name: &str, grid: &mut Grid, namespace: &dyn Namespace, sessi
         "processlist" => facts::processes(namespace, session).into_iter().for_each(|row| grid.push(row)),
         "loads" | "load_jobs" => namespace.jobs(JobKind::Load).into_iter().for_each(|row| grid.push(row)),
         "routine_load_jobs" => namespace.jobs(JobKind::Routine).into_iter().for_each(|row| grid.push(row)),
-        "user_privileges" => grid.push(vec![
-            format!("'{}'", session.user.replace('@', "'@'")).into(),
-            CATALOG.into(),
-            "ADMIN".into(),
-            "NO".into(),
-        ]),
+        "user_privileges" | "schema_privileges" | "table_privileges" | "column_privileges" => {
+            privileges::fill(name, grid, namespace);
+        }
         "session_variables" => {
             let own = session.variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
             variables(grid, own, namespace);

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tributary_sql::FileCall;
 use tributary_table::Table;
+use tributary_types::privilege::Grants;
 use tributary_types::{ColumnChange, SqlError, TableDef, TableId, ViewDef};
 
 /// A namespace of which some databases, or tables of some names, are listed.
@@ -59,6 +60,10 @@ impl Namespace for Chosen {
 
     fn readable_columns(&self, database: &str, name: &str) -> Option<Arc<BTreeSet<String>>> {
         self.all.readable_columns(database, name)
+    }
+
+    fn grants(&self) -> Vec<(String, Grants)> {
+        self.all.grants()
     }
 
     fn described_table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError> {

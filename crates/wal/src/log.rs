@@ -210,6 +210,11 @@ impl Wal {
         self.inner.shared.pending.pending_bytes()
     }
 
+    /// Waits until fewer than `bytes` bytes are submitted and not yet durable, or the log takes nothing any more.
+    pub async fn drained_below(&self, bytes: u64) {
+        self.inner.shared.pending.drained_below(bytes).await;
+    }
+
     /// Whether everything that was submitted is durable.
     #[must_use]
     pub fn is_idle(&self) -> bool {

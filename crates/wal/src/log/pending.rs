@@ -60,6 +60,8 @@ pub(super) struct Pending {
     filled: Condvar,
     /// Replaces `filled` in a simulation, where no thread waits.
     woken: Notify,
+    /// Notified when fewer bytes are pending.
+    drained: Notify,
     bytes: AtomicU64,
     submissions: AtomicU64,
 }
@@ -80,6 +82,7 @@ impl Default for Pending {
             state: Ranked::new(Rank::LogQueue, State::default()),
             filled: Condvar::new(),
             woken: Notify::new(),
+            drained: Notify::new(),
             bytes: AtomicU64::new(0),
             submissions: AtomicU64::new(0),
         }
@@ -172,6 +175,18 @@ impl Pending {
         let pending_bytes = self.bytes.fetch_sub(bytes, SeqCst);
         let pending = self.submissions.fetch_sub(count, SeqCst);
         assert!(pending_bytes >= bytes && pending >= count, "only what is pending is decided, and only once");
+        self.drained.notify_waiters();
+    }
+
+    /// Waits until fewer than `bytes` bytes are pending, or this is closed.
+    pub(super) async fn drained_below(&self, bytes: u64) {
+        loop {
+            let drained = self.drained.notified();
+            if self.pending_bytes() < bytes || self.state.lock().closed.is_some() {
+                return;
+            }
+            drained.await;
+        }
     }
 
     /// Stops taking submissions. What is pending stays for the writer.
@@ -185,6 +200,7 @@ impl Pending {
         drop(state);
         self.filled.notify_all();
         self.woken.notify_one();
+        self.drained.notify_waiters();
     }
 
     /// The reason for which the log has failed, if it has.

@@ -94,6 +94,17 @@ fn a_directory_of_the_real_file_system_is_locked_until_shutdown() {
 }
 
 #[test]
+fn a_wait_until_the_log_is_drained_ends_when_it_is_or_when_the_log_ends() {
+    let wal = start(&MemDisk::new(), options());
+    append(&wal, vec![entry(1, 100)]).unwrap();
+    block_on(wal.drained_below(1));
+    let never = wal.clone();
+    let waiting = std::thread::spawn(move || block_on(never.drained_below(0)));
+    wal.shutdown();
+    waiting.join().unwrap();
+}
+
+#[test]
 fn shutdown_writes_and_answers_what_is_pending_and_then_refuses() {
     let disk = MemDisk::new();
     let wal = start(&disk, options());

@@ -172,10 +172,10 @@ impl Ingest {
         rows: &mut LoadRows,
     ) -> Result<(Arc<TableQueue>, Admitted), IngestError> {
         let queue = self.live_queue(table)?;
-        let (memory, bytes) = (&self.core.memory, rows.memory_bytes());
+        let (memory, user, bytes) = (&self.core.memory, rows.user, rows.memory_bytes());
         let admitted = match table.keeps_all_rows() {
-            true => memory.admit(bytes).await?,
-            false => memory.admit_at_pace(bytes).await?,
+            true => memory.admit(user, bytes).await?,
+            false => memory.admit_at_pace(user, bytes).await?,
         };
         rows.in_flight = None;
         Ok((queue, admitted))
@@ -221,14 +221,15 @@ impl Ingest {
         timeout: Duration,
     ) -> Result<Answered, IngestError> {
         let (queue, admitted) = self.admit(table, &mut rows).await?;
+        let turn = queue.space.turn(rows.user, rows.memory_bytes()).await;
         if is_async {
-            let joined = queue.join_when_released(rows, TableQueue::join_async).await?;
+            let joined = queue.join_when_released(rows, turn, TableQueue::join_async).await?;
             drop(admitted);
             joined.turn.into_iter().for_each(CommitTurn::spawn);
             received(joined.answer.await)?;
             return Ok(Answered { label: joined.label, txn: joined.txn, version: None });
         }
-        let joined = queue.join_when_released(rows, TableQueue::join_sync).await?;
+        let joined = queue.join_when_released(rows, turn, TableQueue::join_sync).await?;
         drop(admitted);
         joined.turn.into_iter().for_each(CommitTurn::here);
         let version = match tasks::timeout(timeout, joined.answer).await {

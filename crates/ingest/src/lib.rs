@@ -19,12 +19,14 @@
 //! | `recovery` | what the log's entries mean, and from the log back to tables and transactions | loads that come |
 //! | `maintenance` | flushing, compacting and sweeping tables and releasing the log, in watched background tasks | acknowledgements |
 //!
-//! At the root are `ingest`, the crate's interface, and what all folders use: `options`, `error`, `metrics`, `tasks`.
+//! At the root are `ingest`, the crate's interface, and what all folders use: `options`, `error`, `line`, `metrics`,
+//! `tasks`.
 
 mod changes;
 pub mod error;
 pub mod group;
 pub mod ingest;
+mod line;
 pub mod load;
 pub mod maintenance;
 pub mod memory;

@@ -6,7 +6,7 @@ use crate::memory::InFlight;
 use std::sync::Arc;
 use tributary_decode::Block;
 use tributary_table::{DataFile, Replaced, UnpublishedFiles};
-use tributary_types::{Label, Partitions, TableSchema, TxnId, Version};
+use tributary_types::{Label, Partitions, TableSchema, TxnId, UserKey, Version};
 
 /// Memory of a load beyond its blocks, in bytes: for loads of one row this is most of it.
 pub(crate) const LOAD_OVERHEAD_BYTES: u64 = 256;
@@ -32,6 +32,8 @@ pub struct LoadRows {
     pub partitions: Option<Arc<Partitions>>,
     /// The load's share of the memory budget so far.
     pub in_flight: Option<Arc<InFlight>>,
+    /// The user with whom it shares the memory and the log when they are short.
+    pub user: UserKey,
 }
 
 impl LoadRows {
@@ -41,7 +43,8 @@ impl LoadRows {
         let rows = blocks.iter().map(|block| block.row_count() as u64).sum();
         let bytes = blocks.iter().map(|block| block.len_bytes() as u64).sum();
         let (unpublished, replaces, partitions, in_flight) = (None, None, None, None);
-        Self { schema, blocks, unpublished, rows, bytes, replaces, partitions, in_flight }
+        let user = UserKey::default();
+        Self { schema, blocks, unpublished, rows, bytes, replaces, partitions, in_flight, user }
     }
 
     /// Rows in data files that were written ahead.

@@ -1,8 +1,8 @@
 //! The budget for rows in memory: open groups and memtables of all tables, and incoming loads.
 //!
 //! At the limit, loads wait for a flush (answers become slow) and, if none comes in time, are refused with an error that may be
-//! retried. A refused load leaves nothing behind. Waiting loads are admitted in the order of their arrival, and no later load
-//! overtakes them, however small it is. Loads of tables with keys observe a [pace](crate::memory::pace) before that. [Bodies](bodies)
+//! retried. A refused load leaves nothing behind. Waiting loads stand in a [line](crate::line) in which users take turns, and no load
+//! that arrives later overtakes them otherwise, however small it is. Loads of tables with keys observe a [pace](crate::memory::pace) before that. [Bodies](bodies)
 //! are admitted before they are read.
 //!
 //! Invariant: memory in use never exceeds the limit by more than one load and the small loads of one instant. Prepared loads,
@@ -14,14 +14,15 @@ pub(crate) mod pace;
 pub use bodies::AdmittedBody;
 
 use crate::error::IngestError;
+use crate::line::Line;
 use crate::memory::bodies::Bodies;
 use crate::memory::pace::Pace;
 use crate::tasks;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::{Mutex, Notify};
-use tributary_types::host;
+use tokio::sync::Notify;
+use tributary_types::{UserKey, host};
 
 /// How long a load waits for memory before it is refused.
 pub const MEMORY_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -43,12 +44,10 @@ pub struct MemoryBudget {
     prepared: AtomicU64,
     /// Held briefly while memory is reserved.
     reserving: parking_lot::Mutex<()>,
-    /// The number of waiting loads.
-    waiting: AtomicUsize,
+    /// Loads that wait.
+    line: Line,
     /// The need of the first of them; 0 if there is none.
     head: AtomicU64,
-    /// Held by the first of them.
-    line: Mutex<()>,
     pace: Pace,
     bodies: Bodies,
     freed: Notify,
@@ -67,9 +66,8 @@ impl MemoryBudget {
             admitted: AtomicU64::new(0),
             prepared: AtomicU64::new(0),
             reserving: parking_lot::Mutex::new(()),
-            waiting: AtomicUsize::new(0),
+            line: Line::default(),
             head: AtomicU64::new(0),
-            line: Mutex::new(()),
             pace: Pace::default(),
             bodies: Bodies::new(limit_bytes),
             freed: Notify::new(),
@@ -127,7 +125,7 @@ impl MemoryBudget {
 
     /// Whether loads wait.
     pub(crate) fn is_waited_for(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > 0
+        !self.line.is_empty()
     }
 
     /// Waits until `bytes` more fit; an empty budget admits anything. The capacity is reserved for the load until the result is
@@ -135,11 +133,11 @@ impl MemoryBudget {
     ///
     /// # Errors
     /// [`IngestError::MemoryFull`] after [`MEMORY_WAIT_MAX`].
-    pub async fn admit(self: &Arc<Self>, bytes: u64) -> Result<Admitted, IngestError> {
+    pub async fn admit(self: &Arc<Self>, user: UserKey, bytes: u64) -> Result<Admitted, IngestError> {
         if bytes == 0 {
             return Ok(Admitted(None));
         }
-        if self.waiting.load(Ordering::Relaxed) == 0 {
+        if self.line.is_empty() {
             if bytes < host::limit(RESERVED_BYTES_MIN, RESERVED_BYTES_MIN_SIMULATED) {
                 if self.has_room(bytes) {
                     return Ok(Admitted(None));
@@ -149,7 +147,7 @@ impl MemoryBudget {
             }
         }
         // Boxed: keeps the futures of loads that need not wait small.
-        Box::pin(tasks::timeout(self.wait_max, self.wait_in_line(bytes)))
+        Box::pin(tasks::timeout(self.wait_max, self.wait_in_line(user, bytes)))
             .await
             .ok_or_else(|| IngestError::MemoryFull { used: self.used(), limit: self.limit })
     }
@@ -158,14 +156,14 @@ impl MemoryBudget {
     ///
     /// # Errors
     /// See [`MemoryBudget::admit`].
-    pub async fn admit_at_pace(self: &Arc<Self>, bytes: u64) -> Result<Admitted, IngestError> {
+    pub async fn admit_at_pace(self: &Arc<Self>, user: UserKey, bytes: u64) -> Result<Admitted, IngestError> {
         if bytes == 0 || !self.is_pressed() {
-            return self.admit(bytes).await;
+            return self.admit(user, bytes).await;
         }
         Box::pin(async {
             let room = || self.is_pressed().then(|| self.limit.saturating_sub(self.taken()));
-            let _turn = self.pace.turn(bytes, &self.freed, room).await;
-            self.admit(bytes).await
+            let _turn = self.pace.turn(user, bytes, &self.freed, room).await;
+            self.admit(user, bytes).await
         })
         .await
     }
@@ -175,9 +173,8 @@ impl MemoryBudget {
         self.pace.flush_took(took);
     }
 
-    async fn wait_in_line(self: &Arc<Self>, bytes: u64) -> Admitted {
-        let _waiting = Waiting::new(&self.waiting);
-        let _first = self.line.lock().await;
+    async fn wait_in_line(self: &Arc<Self>, user: UserKey, bytes: u64) -> Admitted {
+        let _first = self.line.first(user, bytes).await;
         let _head = Head::new(&self.head, bytes);
         loop {
             let freed = self.freed.notified();
@@ -315,22 +312,6 @@ impl Drop for Admitted {
     }
 }
 
-/// Counts a load that waits.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// Records the need of the first load in the queue.
 struct Head<'a>(&'a AtomicU64);
 
@@ -414,7 +395,7 @@ mod tests {
         budget.enter_group(90);
         let waiting = tokio::spawn({
             let budget = Arc::clone(&budget);
-            async move { budget.admit(20).await }
+            async move { budget.admit(UserKey::default(), 20).await }
         });
         budget.flush_wanted().await;
         budget.leave_group(90);
@@ -459,9 +440,9 @@ mod tests {
     async fn a_small_load_does_not_overtake_a_large_one_that_waits() {
         let budget = Arc::new(MemoryBudget::new(100));
         budget.enter_group(60);
-        let mut large = Box::pin(budget.admit(50));
+        let mut large = Box::pin(budget.admit(UserKey::default(), 50));
         assert!(!is_let_in(&mut large));
-        let mut small = Box::pin(budget.admit(10));
+        let mut small = Box::pin(budget.admit(UserKey::default(), 10));
         assert!(!is_let_in(&mut small), "there is room for it, but it is not its turn");
         budget.leave_group(20);
         assert!(is_let_in(&mut large));
@@ -472,7 +453,7 @@ mod tests {
     async fn room_is_given_once_although_many_wait_for_it() {
         let budget = Arc::new(MemoryBudget::new(100));
         budget.enter_group(100);
-        let mut loads: Vec<_> = (0..10).map(|_| Box::pin(budget.admit(30))).collect();
+        let mut loads: Vec<_> = (0..10).map(|_| Box::pin(budget.admit(UserKey::default(), 30))).collect();
         assert!(!loads.iter_mut().any(is_let_in));
         budget.leave_group(40);
         let mut first = loads.remove(0);
@@ -492,21 +473,21 @@ mod tests {
     async fn a_load_that_is_given_up_holds_nobody_up() {
         let budget = Arc::new(MemoryBudget::new(100));
         budget.enter_group(60);
-        let mut large = Box::pin(budget.admit(90));
-        let mut small = Box::pin(budget.admit(10));
+        let mut large = Box::pin(budget.admit(UserKey::default(), 90));
+        let mut small = Box::pin(budget.admit(UserKey::default(), 10));
         assert!(!is_let_in(&mut large) && !is_let_in(&mut small));
         assert!(budget.groups_are_in_the_way(), "it fits only when they are flushed");
         drop(large);
         assert!(is_let_in(&mut small));
         assert!(!budget.groups_are_in_the_way());
-        assert!(is_let_in(&mut Box::pin(budget.admit(20))), "nobody waits any more");
+        assert!(is_let_in(&mut Box::pin(budget.admit(UserKey::default(), 20))), "nobody waits any more");
     }
 
     #[tokio::test]
     async fn a_load_is_refused_when_no_flush_comes() {
         let budget = Arc::new(MemoryBudget { wait_max: Duration::from_millis(1), ..MemoryBudget::new(100) });
         budget.enter_group(100);
-        let error = budget.admit(1).await.unwrap_err();
+        let error = budget.admit(UserKey::default(), 1).await.unwrap_err();
         assert!(error.to_string().contains("100 of 100 bytes"), "{error}");
     }
 
@@ -522,7 +503,7 @@ mod tests {
             for _ in 0..loads {
                 threads.spawn(|| {
                     let _timers = runtime.enter();
-                    let mut load = Box::pin(budget.admit(8 * MIB));
+                    let mut load = Box::pin(budget.admit(UserKey::default(), 8 * MIB));
                     barrier.wait();
                     let waker = std::task::Waker::noop();
                     let let_in = load.as_mut().poll(&mut Context::from_waker(waker));
@@ -566,6 +547,6 @@ mod tests {
 
     #[tokio::test]
     async fn a_load_larger_than_the_budget_passes_when_nothing_else_is_in_memory() {
-        drop(Arc::new(MemoryBudget::new(100)).admit(1000).await.expect("admitted"));
+        drop(Arc::new(MemoryBudget::new(100)).admit(UserKey::default(), 1000).await.expect("admitted"));
     }
 }

@@ -30,7 +30,7 @@ use tributary_ingest::{
 use tributary_table::{Snapshot, Table, TableError};
 use tributary_types::{
     Aggregation, ColumnDef, ColumnId, DELETION_VECTORS, DataType, DefaultValue, HiddenColumn, KeyModel,
-    Label, Partitions, SchemaVersion, SourceId, TableDef, TableSchema,
+    Label, Partitions, SchemaVersion, SourceId, TableDef, TableSchema, UserKey,
 };
 
 /// Clients have fewer loads at a time.
@@ -155,7 +155,9 @@ pub async fn load_rows(
         let has_all =
             |partitions: &&Arc<Partitions>| partitions.of_rows(&batch, &schema).iter().all(Option::is_some);
         let partitions = def.partitioning.partitions().filter(has_all).cloned();
-        return Some(LoadRows { partitions, ..LoadRows::of_blocks(Arc::clone(&schema), vec![block]) });
+        // Loads of several users, who take turns where loads wait.
+        let user = UserKey::of("user", &(id % 3).to_string());
+        return Some(LoadRows { partitions, user, ..LoadRows::of_blocks(Arc::clone(&schema), vec![block]) });
     }
     let mut writer = table.new_file_writer().ok()?;
     let schema = Arc::clone(writer.schema());

@@ -52,7 +52,7 @@ pub use nested::{NESTING_MAX, Nested, NestedType, StructField};
 pub use partition::{Partition, PartitionMethod, PartitionNames, Partitioning, Partitions};
 pub use password::{AuthPlugin, NewPassword, PasswordHash, SaltedHash, StoredVerifiers, Verifiers};
 pub use password_policy::{LockTime, PASSWORD_HISTORY_MAX, PasswordExpiry, PasswordPolicy, PolicyChange};
-pub use principal::Principal;
+pub use principal::{Principal, UserKey};
 pub use sealed::Sealed;
 pub use secret::Secret;
 pub use table::{

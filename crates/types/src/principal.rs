@@ -2,7 +2,22 @@
 
 use crate::privilege::Grants;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+
+/// Stands for a user where users share something. Two users may have the same one, though hardly ever; then they have one share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct UserKey(u64);
+
+impl UserKey {
+    /// The key of the user of that name and host. [`UserKey::default`] is the server's own.
+    #[must_use]
+    pub fn of(user: &str, account_host: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (user, account_host).hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
 
 /// An authenticated user, and the client's host. Every name look-up and every statement is performed on behalf of one.
 ///
@@ -13,6 +28,7 @@ pub struct Principal {
     user: Arc<str>,
     host: Arc<str>,
     account_host: Arc<str>,
+    key: UserKey,
     generation: u64,
     limit: Option<Arc<Grants>>,
 }
@@ -23,13 +39,14 @@ impl Principal {
     #[must_use]
     pub fn new(user: &str, host: &str, generation: u64) -> Self {
         let host: Arc<str> = host.into();
-        Self { user: user.into(), account_host: Arc::clone(&host), host, generation, limit: None }
+        let key = UserKey::of(user, &host);
+        Self { user: user.into(), account_host: Arc::clone(&host), host, key, generation, limit: None }
     }
 
     /// The same for the user whose own host, which may be a pattern, is this one.
     #[must_use]
     pub fn of_account(self, account_host: &str) -> Self {
-        Self { account_host: account_host.into(), ..self }
+        Self { account_host: account_host.into(), key: UserKey::of(&self.user, account_host), ..self }
     }
 
     /// The same with these rights at most: it came with a token that is limited to them.
@@ -64,6 +81,11 @@ impl Principal {
     #[must_use]
     pub fn account(&self) -> (Arc<str>, Arc<str>) {
         (Arc::clone(&self.user), Arc::clone(&self.account_host))
+    }
+
+    #[must_use]
+    pub const fn key(&self) -> UserKey {
+        self.key
     }
 
     #[must_use]

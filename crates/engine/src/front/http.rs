@@ -30,6 +30,7 @@ use tributary_table::Table;
 use tributary_types::table::Distribution;
 use tributary_types::{
     ErrorCode, GroupCommitMode, Label, Principal, Secret, SqlError, TableDef, TableRef, TokenHash, TxnId,
+    UserKey,
 };
 
 /// The HTTP front end's way into the engine.
@@ -152,7 +153,9 @@ impl HttpLoads {
         plan: impl FnOnce(&Arc<Loads>, &Arc<TableDef>) -> Result<RowReader, SqlError>,
     ) -> LoadAnswer {
         let deadline = Interrupt::after(request.timeout);
-        let body_memory = match deadline.wait(self.0.ingest.memory().admit_body(request.known_bytes())).await
+        let body_memory = match deadline
+            .wait(self.0.ingest.memory().admit_body(UserKey::default(), request.known_bytes()))
+            .await
         {
             Ok(Ok(admitted)) => admitted,
             Ok(Err(error)) => return LoadAnswer::fail(LoadCode::ServiceUnavailable, error),

@@ -60,6 +60,7 @@ struct Gauges {
     group_bytes: IntGauge,
     in_flight_bytes: IntGauge,
     bodies_waiting: IntGauge,
+    log_waiting: IntGauge,
     memtable_bytes: IntGauge,
     memtable_rows: IntGauge,
     data_files: IntGauge,
@@ -112,6 +113,10 @@ impl Gauges {
                 "Bytes of rows of loads that have not joined a group or a transaction yet",
             )?,
             bodies_waiting: gauge("tributary_bodies_waiting", "Bodies of loads that wait unread for memory")?,
+            log_waiting: gauge(
+                "tributary_log_waiting",
+                "Loads that wait for their turn at a write-ahead log",
+            )?,
             memtable_bytes: gauge("tributary_memtable_bytes", "Bytes of rows in memtables")?,
             memtable_rows: gauge("tributary_memtable_rows", "Rows in memtables")?,
             data_files: gauge("tributary_data_files", "Data files of all tables")?,
@@ -144,6 +149,8 @@ impl Gauges {
         gauges.group_bytes.set(ingest.memory().in_groups() as i64);
         gauges.in_flight_bytes.set(ingest.memory().in_flight() as i64);
         gauges.bodies_waiting.set(ingest.memory().waiting_bodies() as i64);
+        let waiting: usize = ingest.wal_spaces().iter().map(|space| space.waiting_loads()).sum();
+        gauges.log_waiting.set(waiting as i64);
         let total = |of: &dyn Fn(&Table) -> u64| tables.iter().map(|table| of(table)).sum::<u64>() as i64;
         gauges.memtable_bytes.set(total(&|table| table.memtable_bytes()));
         gauges.memtable_rows.set(total(&|table| table.memtable_rows()));

@@ -1,7 +1,7 @@
 //! The bodies of loads that are being read, as a part of the memory budget.
 //!
 //! A body is charged before its first byte is read, by what it will probably take: when all of them take a quarter of the budget,
-//! further bodies wait unread, and their clients with them, by TCP's own means. A load that holds more than it was charged moves
+//! further bodies wait unread, and their clients with them, by TCP's own means; [users take turns](crate::line). A load that holds more than it was charged moves
 //! to data files, because then [memory is crowded](MemoryBudget::is_crowded).
 //!
 //! A body that is being read never waits for one that is not: it is charged once, and returns its charge when its rows are
@@ -9,13 +9,15 @@
 //!
 //! Invariant: small bodies are not charged and do not wait; connections limit their number.
 
-use super::{MEMORY_WAIT_MAX, MemoryBudget, Waiting};
+use super::{MEMORY_WAIT_MAX, MemoryBudget};
 use crate::error::IngestError;
+use crate::line::Line;
 use crate::tasks;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::Notify;
+use tributary_types::UserKey;
 
 /// A body of fewer bytes is not charged.
 const CHARGED_BYTES_MIN: u64 = 16 * 1024;
@@ -28,9 +30,8 @@ pub(super) struct Bodies {
     limit: u64,
     wait_max: Duration,
     charged: AtomicU64,
-    waiting: AtomicUsize,
-    /// Held by the first one that waits.
-    line: Mutex<()>,
+    /// Bodies that wait.
+    line: Line,
     freed: Notify,
 }
 
@@ -48,8 +49,7 @@ impl Bodies {
             limit: budget_bytes / 4,
             wait_max: MEMORY_WAIT_MAX,
             charged: AtomicU64::new(0),
-            waiting: AtomicUsize::new(0),
-            line: Mutex::new(()),
+            line: Line::default(),
             freed: Notify::new(),
         }
     }
@@ -63,8 +63,8 @@ impl Bodies {
         self.charged.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).is_ok()
     }
 
-    async fn wait_in_line(&self, charge: u64) {
-        let _first = self.line.lock().await;
+    async fn wait_in_line(&self, user: UserKey, charge: u64) {
+        let _first = self.line.first(user, charge).await;
         while !self.try_charge(charge) {
             self.freed.notified().await;
         }
@@ -86,6 +86,7 @@ impl MemoryBudget {
     /// [`IngestError::BodiesFull`] after [`MEMORY_WAIT_MAX`].
     pub async fn admit_body(
         self: &Arc<Self>,
+        user: UserKey,
         bytes: Option<u64>,
     ) -> Result<Option<AdmittedBody>, IngestError> {
         let charge = bytes.unwrap_or(CHARGED_BYTES_MAX).min(CHARGED_BYTES_MAX);
@@ -93,12 +94,9 @@ impl MemoryBudget {
             return Ok(None);
         }
         let bodies = &self.bodies;
-        if bodies.waiting.load(Ordering::Relaxed) > 0 || !bodies.try_charge(charge) {
+        if !bodies.line.is_empty() || !bodies.try_charge(charge) {
             // Boxed: keeps the futures of loads that need not wait small.
-            let waited = Box::pin(async {
-                let _waiting = Waiting::new(&bodies.waiting);
-                tasks::timeout(bodies.wait_max, bodies.wait_in_line(charge)).await
-            });
+            let waited = Box::pin(tasks::timeout(bodies.wait_max, bodies.wait_in_line(user, charge)));
             waited.await.ok_or_else(|| bodies.refusal())?;
         }
         Ok(Some(AdmittedBody { budget: Arc::clone(self), charge }))
@@ -107,7 +105,7 @@ impl MemoryBudget {
     /// The number of bodies that wait unread.
     #[must_use]
     pub fn waiting_bodies(&self) -> usize {
-        self.bodies.waiting.load(Ordering::Relaxed)
+        self.bodies.line.len()
     }
 }
 
@@ -137,13 +135,18 @@ mod tests {
     #[tokio::test]
     async fn bodies_wait_in_their_order_until_others_were_read() {
         let budget = budget(Duration::from_secs(60));
-        let at_once =
-            |bytes| budget.admit_body(Some(bytes)).now_or_never().expect("no wait").expect("admitted");
+        let at_once = |bytes| {
+            budget
+                .admit_body(UserKey::default(), Some(bytes))
+                .now_or_never()
+                .expect("no wait")
+                .expect("admitted")
+        };
         let first = at_once(60 * KIB).expect("it is charged");
         let second = at_once(40 * KIB);
-        let mut large = Box::pin(budget.admit_body(Some(90 * KIB)));
+        let mut large = Box::pin(budget.admit_body(UserKey::default(), Some(90 * KIB)));
         assert!((&mut large).now_or_never().is_none());
-        let mut next = Box::pin(budget.admit_body(Some(20 * KIB)));
+        let mut next = Box::pin(budget.admit_body(UserKey::default(), Some(20 * KIB)));
         assert!((&mut next).now_or_never().is_none());
         assert_eq!(budget.waiting_bodies(), 2);
         assert!(at_once(CHARGED_BYTES_MIN - 1).is_none(), "small ones do not wait");
@@ -161,14 +164,23 @@ mod tests {
     #[tokio::test]
     async fn a_body_is_refused_when_none_ends_and_one_that_is_given_up_holds_nobody_up() {
         let budget = budget(Duration::from_millis(20));
-        let first = budget.admit_body(None).await.expect("a single one may be large").expect("charged");
+        let first = budget
+            .admit_body(UserKey::default(), None)
+            .await
+            .expect("a single one may be large")
+            .expect("charged");
         assert_eq!(first.charge, CHARGED_BYTES_MAX);
-        let error = budget.admit_body(Some(20 * KIB)).await.unwrap_err();
+        let error = budget.admit_body(UserKey::default(), Some(20 * KIB)).await.unwrap_err();
         assert!(error.to_string().contains("1048576 of the 102400 bytes"), "{error}");
         assert!(error.says_nothing_was_kept());
-        let mut given_up = Box::pin(budget.admit_body(Some(20 * KIB)));
+        let mut given_up = Box::pin(budget.admit_body(UserKey::default(), Some(20 * KIB)));
         assert!((&mut given_up).now_or_never().is_none());
         drop((given_up, first));
-        drop(budget.admit_body(Some(20 * KIB)).now_or_never().expect("nobody waits any more"));
+        drop(
+            budget
+                .admit_body(UserKey::default(), Some(20 * KIB))
+                .now_or_never()
+                .expect("nobody waits any more"),
+        );
     }
 }

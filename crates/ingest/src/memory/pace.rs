@@ -7,11 +7,13 @@
 //!
 //! Not its business: whether there is capacity. No load is refused here.
 
+use crate::line::{First, Line};
 use crate::tasks;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tokio::sync::{Mutex, MutexGuard, Notify};
-use tributary_types::host;
+use tokio::sync::Notify;
+use tributary_types::{UserKey, host};
 
 /// How long a flush takes before one was seen.
 const FLUSH_AT_FIRST: Duration = Duration::from_millis(500);
@@ -27,6 +29,8 @@ const UNUSED_MAX: Duration = Duration::from_millis(4);
 /// Loads take turns at it.
 #[derive(Debug)]
 pub(crate) struct Pace {
+    /// Loads that wait for their turns.
+    line: Line,
     last: Mutex<Option<Turn>>,
     /// How long flushes take, in ns.
     flush_ns: AtomicU64,
@@ -50,7 +54,7 @@ impl Turn {
 impl Default for Pace {
     fn default() -> Self {
         let flush_ns = AtomicU64::new(FLUSH_AT_FIRST.as_nanos() as u64);
-        Self { last: Mutex::default(), flush_ns }
+        Self { line: Line::default(), last: Mutex::default(), flush_ns }
     }
 }
 
@@ -66,24 +70,27 @@ impl Pace {
     /// memory, or `None` while there is enough; `freed` signals that it may have grown. `None`: it has waited long enough.
     pub(crate) async fn turn(
         &self,
+        user: UserKey,
         bytes: u64,
         freed: &Notify,
         room: impl Fn() -> Option<u64>,
-    ) -> Option<MutexGuard<'_, Option<Turn>>> {
-        tasks::timeout(TURN_WAIT_MAX, self.wait(bytes, freed, room)).await
+    ) -> Option<First<'_>> {
+        tasks::timeout(TURN_WAIT_MAX, self.wait(user, bytes, freed, room)).await
     }
 
     async fn wait(
         &self,
+        user: UserKey,
         bytes: u64,
         freed: &Notify,
         room: impl Fn() -> Option<u64>,
-    ) -> MutexGuard<'_, Option<Turn>> {
-        let mut last = self.last.lock().await;
+    ) -> First<'_> {
+        let first = self.line.first(user, bytes).await;
         loop {
             let more = freed.notified();
             let now = host::now();
-            let next = match (*last, room()) {
+            let last = *self.last.lock();
+            let next = match (last, room()) {
                 // If the capacity is insufficient, it waits for that, and keeps its turn.
                 (Some(turn), Some(room)) if room >= bytes => turn.next(room, self.flush_time()),
                 _ => now,
@@ -91,8 +98,8 @@ impl Pace {
             let wait = next.saturating_duration_since(now);
             if wait <= WAIT_MIN {
                 let earliest = now.checked_sub(UNUSED_MAX).unwrap_or(now);
-                *last = Some(Turn { at: next.max(earliest), bytes });
-                return last;
+                *self.last.lock() = Some(Turn { at: next.max(earliest), bytes });
+                return first;
             }
             tokio::select! {
                 biased;
@@ -151,7 +158,11 @@ mod tests {
         let began = Instant::now();
         // Half a microsecond each.
         for _ in 0..10_000 {
-            drop(pace.turn(100, &freed, || Some(100_000_000)).await.expect("its turn comes"));
+            drop(
+                pace.turn(UserKey::default(), 100, &freed, || Some(100_000_000))
+                    .await
+                    .expect("its turn comes"),
+            );
         }
         assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     }
@@ -162,8 +173,8 @@ mod tests {
         pace.flush_ns.store(FLUSH_MAX.as_nanos() as u64, Ordering::Relaxed);
         let room = AtomicU64::new(100);
         let read = || Some(room.load(Ordering::Relaxed)).filter(|room| *room < 1000);
-        drop(pace.turn(90, &freed, read).await.expect("the first one's turn is at once"));
-        let second = pace.turn(90, &freed, read);
+        drop(pace.turn(UserKey::default(), 90, &freed, read).await.expect("the first one's turn is at once"));
+        let second = pace.turn(UserKey::default(), 90, &freed, read);
         let free = async {
             room.store(1000, Ordering::Relaxed);
             freed.notify_waiters();

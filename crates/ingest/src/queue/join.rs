@@ -10,6 +10,7 @@ use super::turn::CommitTurn;
 use crate::error::{IngestError, wal_error};
 use crate::group::gather::Gathering;
 use crate::group::{CloseReason, Group};
+use crate::line::First;
 use crate::load::LoadRows;
 use crate::queue::timer::Deadline;
 use crate::recovery::record::kind;
@@ -48,16 +49,19 @@ impl From<IngestError> for NotJoined {
 }
 
 impl TableQueue {
-    /// Has a load join the open group, when loads are not held.
+    /// Has a load join the open group, when loads are not held. A load that waits until then gives up its turn at the log.
     ///
     /// # Errors
     /// Why it can't.
     pub async fn join_when_released<T>(
         self: &Arc<Self>,
         rows: LoadRows,
+        turn: Option<First<'_>>,
         join: impl Fn(&Arc<Self>, LoadRows) -> Result<Joined<T>, NotJoined>,
     ) -> Result<Joined<T>, IngestError> {
-        match join(self, rows) {
+        let outcome = join(self, rows);
+        drop(turn);
+        match outcome {
             Ok(joined) => Ok(joined),
             Err(NotJoined::Refused(error)) => Err(error),
             // Boxed: few loads wait, which keeps the futures of all others small.

@@ -51,6 +51,9 @@ impl TableQueue {
         loop {
             self.released().await;
             let built = self.build(ToBuild::of_load(&rows), rows.memory_bytes()).await?;
+            // Until it is submitted, or waits for something else.
+            let bytes = if blocks_are_logged { 0 } else { rows.memory_bytes() };
+            let _turn = self.space.turn(rows.user, bytes).await;
             let (state, checked) = self.lock_with_partitions(|checked| checked.own(self, &built, &rows))?;
             state.refuse_if_dropped(&self.table)?;
             if state.is_held || built.schema.version < state.schema_floor {
@@ -169,18 +172,20 @@ impl TableQueue {
         let table = self.table.id();
         let mut entries = data_entries(kind::DATA_HELD, table, txn, 0, &rows.blocks);
         entries.push(record::json(kind::PREPARE, table, txn, &body));
-        loop {
+        let turn = loop {
             self.released().await;
+            let turn = self.space.turn(rows.user, rows.memory_bytes()).await;
             let (mut state, _) = self.lock_with_partitions(|checked| checked.load(self, rows))?;
             state.refuse_if_dropped(&self.table)?;
             if !state.is_held {
                 // Its commit may happen when it is too late to report a value that can't be converted.
                 state.refuse_old(rows.schema.version)?;
                 state.pins.pin(txn, self.space.wal.end_lsn(), Why::Prepared);
-                break;
+                break turn;
             }
-        }
+        };
         rows.files_are_submitted();
+        drop(turn);
         let result = self.space.wal.append(entries).await.map(|_| ()).map_err(wal_error);
         if let Err(error) = &result {
             self.unpin(txn);

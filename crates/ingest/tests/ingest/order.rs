@@ -64,6 +64,86 @@ async fn a_group_that_waits_for_space_is_not_overtaken_by_groups_that_were_opene
     assert!(machine.start().await.ids_in_order() == expected, "after a replay");
 }
 
+/// One row of `bytes` bytes, of a user.
+fn large_row(running: &Running, user: &str, id: i32, bytes: usize) -> LoadRows {
+    let schema = Arc::clone(&running.table.def().schema);
+    let mut builder = BlockBuilder::new(&schema);
+    builder.push_i32(0, id);
+    builder.push_text(1, &"x".repeat(bytes));
+    builder.finish_row();
+    let rows = LoadRows::of_blocks(schema, vec![builder.finish().unwrap()]);
+    LoadRows { user: UserKey::of(user, "%"), ..rows }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn users_take_turns_when_the_log_has_much_to_write_and_each_ones_loads_keep_their_order() {
+    const MIB: usize = 1 << 20;
+    let machine = Machine::new(properties(600_000));
+    let running = machine.start().await;
+    let hold = machine.hold_syncs();
+    let load = |user: &str, id: i32, bytes: usize| {
+        let rows = large_row(&running, user, id, bytes);
+        Box::pin(running.ingest.load_into_group(&running.table, true, rows, LONG))
+    };
+    let mut loads = Vec::new();
+    for id in 0..16 {
+        loads.push(load("large", id, MIB));
+        assert!(futures::poll!(loads[id as usize].as_mut()).is_pending());
+    }
+    let pending = running.wal().pending_bytes();
+    assert!(pending > 16 * MIB as u64, "the log has taken them");
+    for id in 16..24 {
+        loads.push(load("large", id, MIB));
+        assert!(futures::poll!(loads[id as usize].as_mut()).is_pending());
+    }
+    assert_eq!(running.ingest.wal_spaces()[0].waiting_loads(), 8);
+    let mut small = load("small", 100, 10);
+    assert!(futures::poll!(small.as_mut()).is_pending());
+    // One that is given up.
+    let mut gone = load("other", 200, MIB);
+    assert!(futures::poll!(gone.as_mut()).is_pending());
+    drop(gone);
+    assert_eq!(running.wal().pending_bytes(), pending, "the others wait outside");
+    drop(hold);
+    loads.push(small);
+    for outcome in in_time("all are loaded", futures::future::join_all(loads)).await {
+        outcome.unwrap();
+    }
+    running.ingest.sync().await;
+    let expected: Vec<i32> = (0..=16).chain([100]).chain(17..24).collect();
+    assert_eq!(running.ids_in_order(), expected, "the small one waits for one turn");
+    machine.power_off(running, 1);
+    assert_eq!(machine.start().await.ids_in_order(), expected, "after a replay");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_of_its_own_and_a_two_phase_load_take_turns_at_the_log_too() {
+    const MIB: usize = 1 << 20;
+    let machine = Machine::new(properties(600_000));
+    let running = machine.start().await;
+    let hold = machine.hold_syncs();
+    let first = running.load(true, large_row(&running, "large", 0, 17 * MIB));
+    until("the log has taken it", || running.wal().pending_bytes() > 16 * MIB as u64).await;
+    let pending = running.wal().pending_bytes();
+    let (own, two_phase) = (running.begin("own").unwrap(), running.begin("two_phase").unwrap());
+    let target = TwoPhaseTarget { txn: Some(two_phase.txn()), label: None };
+    let own = running.ingest.commit(&running.table, own, large_row(&running, "large", 1, MIB));
+    let two_phase = running.ingest.prepare(&running.table, two_phase, large_row(&running, "large", 2, MIB));
+    let (mut own, mut two_phase) = (Box::pin(own), Box::pin(two_phase));
+    // They run in tasks of their own, once polled.
+    assert!(futures::poll!(own.as_mut()).is_pending() && futures::poll!(two_phase.as_mut()).is_pending());
+    until("both wait", || running.ingest.wal_spaces()[0].waiting_loads() == 2).await;
+    assert_eq!(running.wal().pending_bytes(), pending, "they wait outside");
+    drop(hold);
+    let (own, two_phase) = in_time("both are loaded", async { tokio::join!(own, two_phase) }).await;
+    own.unwrap();
+    two_phase.unwrap();
+    first.await.unwrap().unwrap();
+    running.ingest.commit_prepared(DbId(1), &target).await.unwrap();
+    running.ingest.sync().await;
+    assert_eq!(running.ids(), [0, 1, 2]);
+}
+
 /// Rows of some 50 bytes each.
 fn wide_rows(first: i32, count: i32) -> String {
     let name = "x".repeat(40);

@@ -22,7 +22,7 @@ pub use tributary_ingest::{
 pub use tributary_table::{Replaced, StoreOptions, Table, TableStore};
 pub use tributary_types::{
     ColumnDef, DataType, DbId, Label, SchemaVersion, SourceId, TableDef, TableId, TableProperties,
-    TableSchema, TxnId,
+    TableSchema, TxnId, UserKey,
 };
 pub use tributary_wal::{MemDisk, Wal, WalOptions};
 

@@ -20,6 +20,7 @@ use crate::model::{QueryOptions, QueryResult, ResultColumn, SessionView, Spill};
 use crate::namespace::Namespace;
 use crate::planning::{LastRule, StopRule, interleaved};
 use crate::run::giving_way::joins_give_way;
+use crate::run::memory;
 use crate::run::output::{self, Nested};
 use crate::run::{places, rows};
 use crate::scan::provider::SnapshotProvider;
@@ -32,6 +33,7 @@ use crate::workarounds::physical::physical_rules;
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
+use datafusion::execution::TaskContext;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::object_store::ObjectStoreUrl;
@@ -227,7 +229,7 @@ impl QueryEngine {
             let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings, Nested::Kept);
             let state = self.state_of(session);
             let plan = self.physical(session, &state, &plan).await?;
-            let streams = execute_stream_partitioned(plan, state.task_ctx());
+            let streams = execute_stream_partitioned(plan, self.task_context(&state));
             let streams = streams.map_err(|error| plan_error(&error))?;
             Ok(streams.into_iter().map(|rows| output::result(columns.clone(), rows, Nested::Kept)).collect())
         })
@@ -285,7 +287,7 @@ impl QueryEngine {
         let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings, nested);
         let state = self.state_of(session);
         let plan = self.physical(session, &state, &plan).await?;
-        let stream = execute_stream(plan, state.task_ctx()).map_err(|error| plan_error(&error))?;
+        let stream = execute_stream(plan, self.task_context(&state)).map_err(|error| plan_error(&error))?;
         Ok(output::result(columns, stream, nested))
     }
 
@@ -346,7 +348,7 @@ impl QueryEngine {
         }
         let physical = self.physical(session, &state, &plan).await?;
         if analyze {
-            let stream = execute_stream(Arc::clone(&physical), state.task_ctx());
+            let stream = execute_stream(Arc::clone(&physical), self.task_context(&state));
             let mut stream = stream.map_err(|error| plan_error(&error))?;
             while let Some(batch) = stream.next().await {
                 batch.map_err(|error| plan_error(&error))?;
@@ -452,6 +454,14 @@ impl QueryEngine {
             built(state.with_config(config))
         });
         Arc::clone(state)
+    }
+
+    /// The context in which a statement runs, with the memory that its user may take.
+    fn task_context(&self, state: &State) -> Arc<TaskContext> {
+        match self.namespace.query_memory_bytes_max() {
+            Some(limit) => memory::limited(state, limit),
+            None => state.task_ctx(),
+        }
     }
 
     async fn physical(

@@ -7,6 +7,9 @@ use std::sync::LazyLock;
 use tributary_table::TableError;
 use tributary_types::{ErrorCode, SqlError};
 
+/// Name of the limit of one query's memory, in errors about it.
+pub(crate) const MEMORY_PROPERTY: &str = "exec_mem_limit";
+
 /// An error of planning as a client sees it.
 #[must_use]
 pub fn plan_error(error: &DataFusionError) -> SqlError {
@@ -41,6 +44,11 @@ fn to_sql(error: &DataFusionError) -> SqlError {
             None => detail(inner.to_string()),
         },
         DataFusionError::SchemaError(schema, _) => schema_error(schema),
+        DataFusionError::ResourcesExhausted(text) if text.contains(MEMORY_PROPERTY) => detail(format!(
+            "the query needs more memory than its user's queries may take: {}. SET PROPERTY FOR the user raises it; or make \
+             the query smaller",
+            first_line(text)
+        )),
         DataFusionError::ResourcesExhausted(text) => detail(format!(
             "the query needs more memory than the server's queries may take: {}. \
              Raise query_memory_limit_bytes or make the query smaller",

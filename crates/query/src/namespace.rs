@@ -85,6 +85,10 @@ pub trait Namespace: Send + Sync + 'static {
         call: &'a FileCall,
         session: &'a SessionView,
     ) -> BoxFuture<'a, Result<Arc<dyn FileTable>, SqlError>>;
+    /// The memory that one query may take; `None`: as much as there is for all.
+    fn query_memory_bytes_max(&self) -> Option<u64> {
+        None
+    }
     /// The connections of now.
     fn processes(&self) -> Vec<ProcessRow>;
     /// The jobs of all databases that load, as the table of `information_schema` for jobs of this kind has them.

@@ -3,6 +3,7 @@
 //! Not here: planning, and the bytes of a protocol.
 
 pub mod giving_way;
+pub mod memory;
 pub mod output;
 pub mod places;
 pub mod rows;

@@ -10,7 +10,7 @@ use crate::store::Operation;
 use crate::users::{OPERATOR_ROLE, PROTECTED_USER, ReplacedPassword, Role, User, UserChange, built_in_role};
 use std::sync::Arc;
 use tributary_types::privilege::{GrantScope, Grantee, Grants, Rights};
-use tributary_types::{StoredToken, Verifiers};
+use tributary_types::{StoredToken, UserProperty, Verifiers};
 
 /// Tokens of a user.
 const TOKENS_MAX: usize = 100;
@@ -155,6 +155,23 @@ impl Catalog {
     pub async fn token_used(&self, name: &str, host: &str, token: &str, at_ms: i64) -> Result<()> {
         let stamp = move |tokens: &mut Vec<StoredToken>, place: usize| tokens[place].used_at_ms = Some(at_ms);
         self.change_token(name, host, token, stamp).await
+    }
+
+    /// Sets limits of a user, or removes those without a value; `host` is the user's own, not a connection's.
+    ///
+    /// # Errors
+    /// [`CatalogError::UnknownUser`], or [`CatalogError::Store`].
+    pub async fn set_limits(
+        &self,
+        name: &str,
+        host: &str,
+        limits: Vec<(UserProperty, Option<u64>)>,
+    ) -> Result<()> {
+        let change = move |_: &State, user: &mut User| {
+            limits.iter().for_each(|(property, value)| user.account.limits.set(*property, *value));
+            Ok(())
+        };
+        uncancelled(self.shared().change_user(name.to_owned(), host.to_owned(), change)).await
     }
 
     /// Drops a user; its open sessions stay.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use tributary_types::pattern::like;
 use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
-use tributary_types::{PasswordPolicy, PolicyChange, StoredToken, TlsRequirement, Verifiers};
+use tributary_types::{PasswordPolicy, PolicyChange, StoredToken, TlsRequirement, UserLimits, Verifiers};
 
 /// The users that exist from the first start on.
 pub(crate) const FIRST_USERS: [&str; 2] = ["root", "admin"];
@@ -65,6 +65,8 @@ pub struct Account {
     /// In order of their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tokens: Vec<StoredToken>,
+    #[serde(skip_serializing_if = "UserLimits::is_empty")]
+    pub limits: UserLimits,
 }
 
 /// A password that replaces another one.

@@ -14,6 +14,7 @@ pub(crate) mod accounts;
 pub(crate) mod finished;
 pub(crate) mod gate;
 pub(crate) mod interrupt;
+pub(crate) mod limits;
 pub(crate) mod logins;
 pub(crate) mod names;
 pub(crate) mod privileges;
@@ -212,9 +213,13 @@ fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Objec
             }
             Show::Grants { all: true, .. } | Show::Tokens { all: true, .. } => (Privilege::Grant, Object::Server),
             Show::Roles => (Privilege::Grant, Object::Server),
-            Show::Grants { user: Some(user), .. } => (Privilege::Show, Object::User(&user.name)),
+            Show::Grants { user: Some(user), .. } | Show::Property { user: Some(user), .. } => {
+                (Privilege::Show, Object::User(&user.name))
+            }
             // The right to those of another user is checked where they are looked up.
-            Show::Grants { user: None, .. } | Show::Tokens { .. } => (Privilege::Connect, Object::Server),
+            Show::Grants { user: None, .. } | Show::Property { user: None, .. } | Show::Tokens { .. } => {
+                (Privilege::Connect, Object::Server)
+            }
             Show::CreateDatabase { db } => (Privilege::Show, Object::Database(db)),
             Show::Tables { db, .. }
             | Show::TableStatus { db, .. }
@@ -324,6 +329,7 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         Statement::CreateUser { .. }
         | Statement::AlterUser { .. }
         | Statement::DropUser { .. }
+        | Statement::SetProperty(_)
         | Statement::Role(_) => (Privilege::Grant, Object::Server),
         // One's own are everybody's; the right to those of another user is checked where they are changed.
         Statement::Token(_) => (Privilege::Connect, Object::Server),

@@ -5,6 +5,7 @@
 //! Not here: statements, and the encoding of answers.
 
 use crate::access::interrupt::Interrupt;
+use crate::access::limits::AdmittedQuery;
 use crate::access::processes::Process;
 use arrow::array::RecordBatch;
 use futures::StreamExt;
@@ -40,7 +41,8 @@ impl Answer {
 
     /// All rows of a result.
     pub fn rows(result: QueryResult) -> Self {
-        Self::Rows(Box::new(Rows { result, remaining: u64::MAX, process: None, limit: None }))
+        let (remaining, process, limit) = (u64::MAX, None, None);
+        Self::Rows(Box::new(Rows { result, remaining, process, limit, _admitted: AdmittedQuery::default() }))
     }
 
     /// The rows of a grid.
@@ -60,6 +62,8 @@ pub(crate) struct Rows {
     /// The connection whose KILL ends the query.
     process: Option<Arc<Process>>,
     limit: Option<(Instant, Duration)>,
+    /// Counts the query among those of its user.
+    _admitted: AdmittedQuery,
 }
 
 impl Rows {
@@ -69,8 +73,10 @@ impl Rows {
         rows_max: u64,
         process: Arc<Process>,
         interrupt: Interrupt<'_>,
+        admitted: AdmittedQuery,
     ) -> Self {
-        Self { result, remaining: rows_max, process: Some(process), limit: interrupt.limit() }
+        let limit = interrupt.limit();
+        Self { result, remaining: rows_max, process: Some(process), limit, _admitted: admitted }
     }
 
     pub fn columns(&self) -> &[ResultColumn] {

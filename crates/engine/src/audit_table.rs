@@ -8,6 +8,7 @@
 
 use crate::access::finished::Requests;
 use crate::access::interrupt::Interrupt;
+use crate::access::limits::AdmittedLoad;
 use crate::access::names::Names;
 use crate::audit::record::Record;
 use crate::ddl::Ddl;
@@ -199,7 +200,9 @@ impl AuditTable {
         let body = Body::Known(block.len_bytes() as u64);
         let traits = LoadTraits::plain(Source::Insert, Some(GroupCommitMode::Async), body);
         let schema = Arc::clone(&def.schema);
-        let mut load = Load::begin(&self.loads, Arc::clone(table), schema, &traits, LoadLabel::Unnamed)?;
+        let admitted = AdmittedLoad::of_server();
+        let mut load =
+            Load::begin(&self.loads, Arc::clone(table), schema, &traits, LoadLabel::Unnamed, admitted)?;
         load.is_found_in(def.partitioning.partitions());
         load.push(&self.loads, vec![block]).await?;
         let limits = LoadLimits { max_filter_ratio: 0.0, timeout: LOAD_MAX, interrupt: Interrupt::NEVER };

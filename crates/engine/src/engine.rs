@@ -15,6 +15,7 @@ mod start;
 use crate::access::accounts::Accounts;
 use crate::access::finished::Requests;
 use crate::access::gate::Gate;
+use crate::access::limits::Limits;
 use crate::access::logins::Logins;
 use crate::access::names::Names;
 use crate::access::processes::Processes;
@@ -136,6 +137,10 @@ impl Engine {
 
     pub(crate) fn table_count(&self) -> usize {
         self.names().all_tables().len()
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.facts.limits
     }
 
     pub(crate) fn processes(&self) -> &Processes {

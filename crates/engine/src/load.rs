@@ -25,6 +25,7 @@ pub(crate) mod sink;
 
 use crate::access::gate::Gate;
 use crate::access::interrupt::{Interrupt, Interrupted};
+use crate::access::limits::{AdmittedLoad, LimitReached, Limits};
 use crate::ddl::Ddl;
 use crate::generated::GeneratedColumns;
 use crate::load::partial_update::KnownKeys;
@@ -44,14 +45,14 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tributary_decode::{Block, Counts, Reject, blocks_to_batches};
 use tributary_ingest::{
-    Answered, AutoIncrements, Ingest, IngestError, LoadRows, LoadTraits, Reservation, Route, Source,
+    Answered, AutoIncrements, Body, Ingest, IngestError, LoadRows, LoadTraits, Reservation, Route, Source,
     TransactionKind, TransactionStatus, route,
 };
 use tributary_query::QueryEngine;
 use tributary_table::{Replaced, Table};
 use tributary_types::host::unix_ms;
 use tributary_types::{
-    Attachment, DbId, GroupCommitMode, Label, Partitions, SourceId, SqlError, TableSchema, TxnId,
+    Attachment, DbId, GroupCommitMode, Label, Partitions, Principal, SourceId, SqlError, TableSchema, TxnId,
 };
 
 /// The parts that loads use, and state that loads share.
@@ -59,6 +60,8 @@ pub(crate) struct Loads {
     pub(crate) ingest: Arc<Ingest>,
     pub(crate) options: Arc<EngineOptions>,
     gate: Arc<Gate>,
+    /// Limits of users and tables, by which loads are admitted.
+    pub(crate) limits: Arc<Limits>,
     ddl: Arc<Ddl>,
     /// Queries of nobody, who sees no table: for expressions over the fields of a load.
     query: Arc<QueryEngine>,
@@ -84,6 +87,7 @@ pub(crate) struct LoadParts {
     pub ingest: Arc<Ingest>,
     pub options: Arc<EngineOptions>,
     pub gate: Arc<Gate>,
+    pub limits: Arc<Limits>,
     pub ddl: Arc<Ddl>,
     pub query: Arc<QueryEngine>,
     pub generated: Arc<GeneratedColumns>,
@@ -93,12 +97,13 @@ pub(crate) struct LoadParts {
 
 impl Loads {
     pub fn new(parts: LoadParts) -> Self {
-        let LoadParts { ingest, options, gate, ddl, query, generated, increments, facts } = parts;
+        let LoadParts { ingest, options, gate, limits, ddl, query, generated, increments, facts } = parts;
         Self {
             error_log: Arc::new(ErrorLog::new(options.state_dir.join("error_log"))),
             ingest,
             options,
             gate,
+            limits,
             ddl,
             query,
             generated,
@@ -111,6 +116,24 @@ impl Loads {
             row_changes: RowChanges::default(),
             overwrites: RunningOverwrites::default(),
         }
+    }
+
+    /// Admits a load into the table: the first step of every load of a user.
+    ///
+    /// # Errors
+    /// The user or the table has reached a limit.
+    #[inline]
+    pub(crate) fn admit(
+        &self,
+        principal: &Principal,
+        table: &Table,
+        traits: &LoadTraits,
+    ) -> Result<AdmittedLoad, LimitReached> {
+        let bytes = match traits.body {
+            Body::Known(bytes) => Some(bytes),
+            Body::Unknown => None,
+        };
+        self.limits.admit_load(principal, table, bytes)
     }
 
     fn ports(&self) -> Ports {
@@ -173,6 +196,8 @@ pub(crate) struct Load {
     /// The transaction of a load that shares no group.
     reservation: Option<Reservation>,
     sink: LoadSink,
+    /// The limits that it counts against, and its user.
+    admitted: AdmittedLoad,
     /// Whether a load without rows is committed, too: then its label is used.
     is_kept_empty: bool,
     two_phase_commit: bool,
@@ -265,6 +290,7 @@ impl Load {
         schema: Arc<TableSchema>,
         traits: &LoadTraits,
         label: LoadLabel,
+        admitted: AdmittedLoad,
     ) -> Result<Self, IngestError> {
         let route = loads.route(&table, traits);
         let reservation = match route {
@@ -291,10 +317,16 @@ impl Load {
             route,
             reservation,
             sink: LoadSink::new(table, schema, loads.options.large_load_bytes),
+            admitted,
             is_kept_empty: traits.source != Source::Insert || traits.in_transaction,
             two_phase_commit: traits.two_phase_commit,
             extras: None,
         })
+    }
+
+    /// Admits a load that has begun before it was [admitted](AdmittedLoad::later).
+    pub fn admit(&mut self, admitted: AdmittedLoad) {
+        self.admitted = admitted;
     }
 
     /// Makes the load's rows replace others, even if there are none; it must not join a group.
@@ -406,6 +438,8 @@ impl Load {
             Box::pin(self.abort(error.detail_text())).await;
             return Finished { error_url, outcome: Err(LoadError::NewKey(error)) };
         }
+        self.admitted.charge(rows.rows, self.sink.taken_bytes());
+        rows.user = self.admitted.user();
         let routed = self.route.with_data_files(!rows.files().is_empty());
         if let Route::GroupSync(Some(switch)) = routed
             && routed != self.route
@@ -507,7 +541,6 @@ mod tests {
     use super::*;
     use crate::testing::{TestEngine, block};
     use std::mem::size_of_val;
-    use tributary_ingest::Body;
 
     /// Each statement's future is allocated and moved: with the states of large loads and of failures it was five times as large,
     /// and a one-row INSERT noticed.
@@ -517,9 +550,15 @@ mod tests {
         let table = test.table().await;
         let schema = Arc::clone(&table.def().schema);
         let plain = LoadTraits::plain(Source::Insert, Some(GroupCommitMode::Async), Body::Known(10));
-        let mut load =
-            Load::begin(&test.engine.loads, table, Arc::clone(&schema), &plain, LoadLabel::Unnamed)
-                .expect("a load of a group");
+        let mut load = Load::begin(
+            &test.engine.loads,
+            table,
+            Arc::clone(&schema),
+            &plain,
+            LoadLabel::Unnamed,
+            AdmittedLoad::of_server(),
+        )
+        .expect("a load of a group");
         let size = size_of_val(&load);
         assert!(size <= 256, "the load: {size}");
         let push = load.push(&test.engine.loads, vec![block(&schema, 10)]);

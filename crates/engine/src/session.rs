@@ -36,7 +36,9 @@ use tributary_query::{QueryEngine, SessionView};
 use tributary_sql::{Name, Statement};
 use tributary_table::Table;
 use tributary_types::pattern::like;
-use tributary_types::{ColumnDef, ErrorCode, Label, Principal, SqlError, TableDef, TlsSession, TxnId};
+use tributary_types::{
+    ColumnDef, ErrorCode, Label, Principal, SqlError, TableDef, TlsSession, TxnId, UserProperty,
+};
 
 /// The contents of SHOW LAST INSERT.
 #[derive(Clone, Debug)]
@@ -107,7 +109,10 @@ impl EngineSession {
         engine.logins.check_expiry(principal.user(), principal.host())?;
         engine.gate.check(&principal, Privilege::Connect, Object::Server)?;
         let (who, peer, now) = (principal.clone(), info.peer.to_string().into(), engine.unix_ms());
-        let process = engine.processes().enter(info.id, who, peer, now, info.kill);
+        let most = engine.limits().value(&principal, UserProperty::MaxUserConnections);
+        let Some(process) = engine.processes().enter(info.id, who, peer, now, info.kill, most) else {
+            return Err(engine.limits().refuse_connection(&principal, most.unwrap_or_default()));
+        };
         let memory = engine.sessions_memory.of_session();
         let mut session = Self {
             variables_charge: memory.charge(),
@@ -298,6 +303,10 @@ impl EngineSession {
         let principal = self.engine.gate.principal(&user.user, self.principal.host());
         self.engine.logins.check_expiry(principal.user(), principal.host())?;
         self.engine.gate.check(&principal, Privilege::Connect, Object::Server)?;
+        let most = self.engine.limits().value(&principal, UserProperty::MaxUserConnections);
+        if !self.engine.processes().change_user(&self.process, &principal, most) {
+            return Err(self.engine.limits().refuse_connection(&principal, most.unwrap_or_default()));
+        }
         let before = std::mem::replace(&mut self.principal, principal);
         let database = self.database.take();
         if let Some(name) = user.database.as_deref().filter(|name| !name.is_empty())
@@ -305,9 +314,10 @@ impl EngineSession {
         {
             self.database = database;
             self.principal = before;
+            // It was among them before.
+            self.engine.processes().change_user(&self.process, &self.principal, None);
             return Err(error);
         }
-        self.process.change_user(&self.principal);
         self.queries = self.engine.queries.of(&self.principal);
         self.reset().await;
         Ok(())

@@ -111,6 +111,8 @@ pub struct LoadAnswer {
     pub fallback_reason: Option<String>,
     /// The table, as far as it is known; not shown.
     pub table: Option<TableRef>,
+    /// The load was refused by a limit, and may succeed after this time: HTTP 429.
+    pub retry_after: Option<Duration>,
 }
 
 impl LoadAnswer {
@@ -136,6 +138,7 @@ impl LoadAnswer {
             first_error_msg: None,
             fallback_reason: None,
             table: None,
+            retry_after: None,
         }
     }
 
@@ -147,6 +150,12 @@ impl LoadAnswer {
         answer.status = LoadStatus::Fail;
         answer.message = code.message(text);
         answer
+    }
+
+    /// The refusal of a load beyond a limit, which may be retried after a while.
+    #[must_use]
+    pub fn limited(text: &impl fmt::Display, retry_after: Option<Duration>) -> Self {
+        Self { retry_after, ..Self::fail(LoadCode::ExceededLimit, text) }
     }
 
     /// A failure that planning found, in Doris's form:

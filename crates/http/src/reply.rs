@@ -95,9 +95,13 @@ pub(crate) fn redirect(location: HeaderValue) -> Response<ReplyBody> {
     response
 }
 
-/// A load's answer: always HTTP 200, as in Doris.
+/// A load's answer: HTTP 200, as in Doris, or 429 with the seconds after which a load beyond a limit may be retried.
 pub(crate) fn load(answer: &LoadAnswer) -> Response<ReplyBody> {
-    json(StatusCode::OK, answer.to_json())
+    let Some(after) = answer.retry_after else { return json(StatusCode::OK, answer.to_json()) };
+    let mut response = json(StatusCode::TOO_MANY_REQUESTS, answer.to_json());
+    let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+    response
 }
 
 /// Turns an answer into HTTP 401 with the challenge that makes clients send credentials.
@@ -201,4 +205,22 @@ pub(crate) fn wrong_method(method: &str, path: &str, allowed: &'static str) -> R
     );
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_load_beyond_a_limit_is_answered_with_whole_seconds_after_which_to_come_again() {
+        let plain = load(&LoadAnswer::fail(LoadCode::Internal, "x"));
+        assert_eq!((plain.status(), plain.headers().get(RETRY_AFTER)), (StatusCode::OK, None));
+        for (milliseconds, seconds) in [(0, "1"), (1, "1"), (1000, "1"), (1001, "2"), (90_000, "90")] {
+            let after = Some(Duration::from_millis(milliseconds));
+            let limited = load(&LoadAnswer::limited(&"too much", after));
+            assert_eq!(limited.status(), StatusCode::TOO_MANY_REQUESTS);
+            assert_eq!(limited.headers()[RETRY_AFTER], seconds, "{milliseconds} ms");
+        }
+    }
 }

@@ -156,6 +156,8 @@ pub enum Statement {
         user: UserName,
         if_exists: bool,
     },
+    /// `SET PROPERTY [FOR u] 'name' = 'value', …`
+    SetProperty(Box<SetProperty>),
     Role(RoleStatement),
     Token(Box<TokenStatement>),
     Grant(Box<GrantStatement>),
@@ -697,6 +699,11 @@ pub enum Show {
         user: Option<UserName>,
         all: bool,
     },
+    /// `SHOW PROPERTY [FOR u] [LIKE …]`
+    Property {
+        user: Option<UserName>,
+        tail: ShowTail,
+    },
     Backends,
     Frontends,
     LastInsert,
@@ -852,6 +859,14 @@ pub enum Deletes {
 pub struct UserName {
     pub name: String,
     pub host: String,
+}
+
+/// New values of a user's properties, as they are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetProperty {
+    /// `None`: the session's.
+    pub user: Option<UserName>,
+    pub properties: Vec<(String, String)>,
 }
 
 /// CREATE, ALTER and DROP ROLE.

@@ -54,7 +54,7 @@ impl Statement {
             Self::Query(_) | Self::Outfile(_) => "SELECT",
             Self::Explain(_) => "EXPLAIN",
             Self::Use { .. } => "USE",
-            Self::Set(_) => "SET",
+            Self::Set(_) | Self::SetProperty(_) => "SET",
             Self::Show(_) => "SHOW",
             Self::Describe { .. } | Self::DescribeFunction(_) => "DESCRIBE",
             Self::Begin { .. } => "BEGIN",

@@ -111,6 +111,8 @@ pub enum ErrorCode {
     AutoIncrementModel,
     /// MySQL's "lock wait timeout exceeded", which clients retry: the server can't take the request now.
     Busy,
+    /// A user has reached one of its limits; clients may retry.
+    UserLimit,
 }
 
 impl ErrorCode {
@@ -129,6 +131,7 @@ impl ErrorCode {
     const fn entry(self) -> (u16, &'static str) {
         match self {
             Self::TooManyConnections => (1040, "08004"),
+            Self::UserLimit => (1226, "42000"),
             Self::DbCreateExists => (1007, "HY000"),
             Self::DbDropNotExists => (1008, "HY000"),
             Self::DbAccessDenied => (1044, "42000"),

@@ -516,6 +516,12 @@ pub struct TableProperties {
     pub group_commit_mode: GroupCommitMode,
     /// `false` makes every load its own transaction (Doris: no Group Commit for such tables).
     pub light_schema_change: bool,
+    /// Rows that loads bring, per second; `None`: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_load_rows_per_second: Option<u64>,
+    /// Bytes that loads bring, per second; `None`: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_load_bytes_per_second: Option<u64>,
     /// Accepted for compatibility and printed back, without effect on one node.
     pub others: BTreeMap<String, String>,
 }
@@ -535,6 +541,8 @@ impl Default for TableProperties {
             group_commit_data_bytes: GROUP_COMMIT_DATA_BYTES_DEFAULT,
             group_commit_mode: GroupCommitMode::Off,
             light_schema_change: true,
+            max_load_rows_per_second: None,
+            max_load_bytes_per_second: None,
             others: BTreeMap::new(),
         }
     }

@@ -5,7 +5,7 @@ use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{
     ColumnDef, ColumnId, DataType, DbId, DefaultValue, Generated, GroupCommitMode, KeyModel, Partitioning,
-    SchemaVersion, TableId, TableProperties, TableRole, TlsRequirement,
+    SchemaVersion, TableId, TableProperties, TableRole, TlsRequirement, UserProperty,
 };
 
 /// Definitions written by earlier versions and this one, by format. Never changed once a version is released.
@@ -48,6 +48,8 @@ fn orders() -> TableDef {
             group_commit_data_bytes: 1_000_000,
             group_commit_mode: GroupCommitMode::Sync,
             light_schema_change: true,
+            max_load_rows_per_second: None,
+            max_load_bytes_per_second: None,
             others: [("replication_allocation".to_owned(), "tag.location.default: 1".to_owned())].into(),
         },
         comment: String::new(),
@@ -187,4 +189,30 @@ fn rights_are_stored_by_their_names() {
     assert_eq!(super::account(text).unwrap(), account);
     let unknown = text.replace("USAGE", "FLY");
     assert!(super::account(&unknown).unwrap_err().to_string().contains("unknown right 'FLY'"));
+}
+
+#[test]
+fn limits_are_stored_by_their_names() {
+    let mut account = Account::default();
+    for (property, value) in UserProperty::ALL.into_iter().zip(1..) {
+        account.limits.set(property, Some(value));
+    }
+    let text = of_account(&account).unwrap();
+    for (property, value) in UserProperty::ALL.into_iter().zip(1..) {
+        assert!(text.contains(&format!("\"{}\":{value}", property.name())), "{text}");
+    }
+    assert_eq!(super::account(&text).unwrap(), account);
+    let unknown = text.replace("max_user_connections", "max_flights");
+    assert!(super::account(&unknown).unwrap_err().to_string().contains("unknown variant `max_flights`"));
+    assert!(!of_account(&Account::default()).unwrap().contains("limits"));
+}
+
+#[test]
+fn limits_of_a_table_are_stored_if_it_has_any() {
+    let mut def = orders();
+    assert!(!of_table(&def).unwrap().contains("max_load"));
+    def.properties.max_load_rows_per_second = Some(7);
+    let text = of_table(&def).unwrap();
+    assert!(text.contains(r#""max_load_rows_per_second":7"#), "{text}");
+    assert_eq!(table(&text).unwrap(), def);
 }

@@ -6,6 +6,7 @@
 //! Source of the rules and columns: Doris's manual.
 
 use crate::access::gate::Gate;
+use crate::access::limits::Limits;
 use crate::access::logins::Logins;
 use crate::access::names::Names;
 use crate::access::processes::Processes;
@@ -15,10 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tributary_catalog::{Catalog, CatalogError, ReplacedPassword, User, UserChange};
 use tributary_query::{Cell, Grid};
-use tributary_sql::{GrantStatement, RoleStatement, UserName};
+use tributary_sql::{GrantStatement, RoleStatement, SetProperty, UserName};
 use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
 use tributary_types::{
-    ErrorCode, NewPassword, PasswordHash, PolicyChange, Principal, SqlError, TlsRequirement,
+    ErrorCode, NewPassword, PasswordHash, PolicyChange, Principal, SqlError, TlsRequirement, UserProperty,
 };
 
 /// The user that only itself may change.
@@ -27,6 +28,27 @@ pub(crate) const ROOT: &str = "root";
 const ALL_RESOURCES: &str = "%";
 /// The empty password.
 const NO_PASSWORD: NewPassword = NewPassword::Hash(PasswordHash::EMPTY);
+/// The value of a property that limits nothing.
+const NO_LIMIT: &str = "-1";
+/// Beginnings of Doris's other properties of users.
+const OTHER_PROPERTIES: [&str; 16] = [
+    "access_plan_fragment",
+    "cpu_resource_limit",
+    "default_cloud_cluster",
+    "default_compute_group",
+    "default_load_cluster",
+    "default_workload_group",
+    "enable_prefer_cached_rowset",
+    "load_cluster.",
+    "load_mem_limit",
+    "max_query_instances",
+    "parallel_fragment_exec_instance_num",
+    "query_freshness_tolerance",
+    "quota.",
+    "resource.",
+    "resource_tags.location",
+    "sql_block_rules",
+];
 const GRANT_COLUMNS: [&str; 15] = [
     "UserIdentity",
     "Comment",
@@ -81,6 +103,7 @@ pub(crate) struct Accounts {
     names: Arc<Names>,
     processes: Arc<Processes>,
     pub(super) logins: Arc<Logins>,
+    limits: Arc<Limits>,
     /// The server listens where strangers reach it.
     needs_passwords: AtomicBool,
 }
@@ -92,8 +115,9 @@ impl Accounts {
         names: Arc<Names>,
         processes: Arc<Processes>,
         logins: Arc<Logins>,
+        limits: Arc<Limits>,
     ) -> Self {
-        Self { gate, catalog, names, processes, logins, needs_passwords: AtomicBool::new(false) }
+        Self { gate, catalog, names, processes, logins, limits, needs_passwords: AtomicBool::new(false) }
     }
 
     /// From now on no user can be without a password.
@@ -266,6 +290,37 @@ impl Accounts {
         Ok(grid)
     }
 
+    /// Sets limits of a user, by default of one's own. All of the statement's, or none on an error.
+    pub async fn set_property(&self, who: &Principal, statement: &SetProperty) -> Result<(), SqlError> {
+        let own = UserName { name: who.user().to_owned(), host: who.account_host().to_owned() };
+        let user = statement.user.as_ref().unwrap_or(&own);
+        self.user(&user.name, &user.host)?;
+        self.check_change(who, user)?;
+        let read = |(name, value): &(String, String)| {
+            let property = property(name)?;
+            Ok((property, limit(property, value)?))
+        };
+        let limits = statement.properties.iter().map(read).collect::<Result<Vec<_>, SqlError>>()?;
+        self.changed(self.catalog.set_limits(&user.name, &user.host, limits).await)
+    }
+
+    /// The grid of SHOW PROPERTY: of a user, by default one's own.
+    pub fn show_property(&self, who: &Principal, user: Option<&UserName>) -> Result<Grid, SqlError> {
+        let user = match user {
+            Some(user) => self.user(&user.name, &user.host)?,
+            None => self.user(who.user(), who.account_host())?,
+        };
+        let mut grid = Grid::new(&["Key", "Value"]);
+        let mut all = UserProperty::ALL;
+        all.sort_by_key(|property| property.name());
+        for property in all {
+            let value = user.account.limits.get(property);
+            let shown = value.map_or_else(|| NO_LIMIT.to_owned(), |value| value.to_string());
+            grid.push(vec![property.name().into(), shown.into()]);
+        }
+        Ok(grid)
+    }
+
     /// The grid of SHOW ROLES.
     pub fn show_roles(&self) -> Grid {
         let users = self.catalog.users();
@@ -297,8 +352,9 @@ impl Accounts {
         Ok(self.catalog.user(name, host).ok_or_else(unknown)?)
     }
 
-    /// Plans that were checked before are checked again.
+    /// Plans that were checked before are checked again, and changed limits apply.
     fn changed(&self, outcome: Result<(), CatalogError>) -> Result<(), SqlError> {
+        self.limits.refresh();
         self.names.changed();
         Ok(outcome?)
     }
@@ -379,6 +435,32 @@ impl Accounts {
             GrantScope::Resource(name) => Object::Resource(resource(name)?),
         };
         rights.iter().try_for_each(|right| self.gate.check(who, privilege_of(right), object))
+    }
+}
+
+/// The property of that name.
+fn property(name: &str) -> Result<UserProperty, SqlError> {
+    UserProperty::named(name).ok_or_else(|| {
+        let is_of_doris = OTHER_PROPERTIES.iter().any(|prefix| name.to_ascii_lowercase().starts_with(prefix));
+        let problem = if is_of_doris { "has no meaning in this server" } else { "is unknown" };
+        let known = UserProperty::ALL.map(UserProperty::name).join(", ");
+        SqlError::detail(ErrorCode::Unknown, format!("user property({name}) {problem}; there are {known}"))
+    })
+}
+
+/// The value of a property; `None`: no limit.
+fn limit(property: UserProperty, value: &str) -> Result<Option<u64>, SqlError> {
+    match value.trim().parse::<i64>() {
+        Ok(-1) => Ok(None),
+        Ok(number) if number >= 1 => Ok(Some(number.unsigned_abs())),
+        _ => Err(SqlError::detail(
+            ErrorCode::Unknown,
+            format!(
+                "{} must be a number from 1 to {}, or {NO_LIMIT} for no limit, not '{value}'",
+                property.name(),
+                i64::MAX
+            ),
+        )),
     }
 }
 

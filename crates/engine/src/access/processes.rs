@@ -83,11 +83,6 @@ impl Process {
         })
     }
 
-    /// Records that another user has logged in.
-    pub fn change_user(&self, principal: &Principal) {
-        self.state.lock().principal = principal.clone();
-    }
-
     /// Whether it is a connection of the same user.
     pub fn is_of(&self, principal: &Principal) -> bool {
         self.is_of_account(principal.user(), principal.account_host())
@@ -122,6 +117,7 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
+    /// Lists a new connection, unless its user has `most` others already.
     pub fn enter(
         &self,
         id: u32,
@@ -129,7 +125,8 @@ impl Processes {
         peer: Arc<str>,
         login_unix_ms: i64,
         kill: CancellationToken,
-    ) -> Arc<Process> {
+        most: Option<u64>,
+    ) -> Option<Arc<Process>> {
         let state = ProcessState {
             principal,
             database: None,
@@ -147,8 +144,22 @@ impl Processes {
             is_legible: AtomicBool::new(false),
             state: Mutex::new(state),
         });
-        self.by_id.lock().insert(id, Arc::clone(&process));
-        process
+        let mut by_id = self.by_id.lock();
+        if !has_place(&by_id, id, &process.state.lock().principal, most) {
+            return None;
+        }
+        by_id.insert(id, Arc::clone(&process));
+        Some(process)
+    }
+
+    /// Records that another user has logged in on a connection, unless it has `most` others already. Returns whether it may.
+    pub fn change_user(&self, process: &Process, principal: &Principal, most: Option<u64>) -> bool {
+        let by_id = self.by_id.lock();
+        let may = has_place(&by_id, process.id, principal, most);
+        if may {
+            process.state.lock().principal = principal.clone();
+        }
+        may
     }
 
     pub fn leave(&self, id: u32) {
@@ -162,4 +173,10 @@ impl Processes {
     pub fn find(&self, id: u32) -> Option<Arc<Process>> {
         self.by_id.lock().get(&id).cloned()
     }
+}
+
+/// Whether the user has fewer than `most` connections besides this one.
+fn has_place(by_id: &BTreeMap<u32, Arc<Process>>, id: u32, principal: &Principal, most: Option<u64>) -> bool {
+    let others = || by_id.values().filter(|other| other.id != id && other.is_of(principal)).count() as u64;
+    most.is_none_or(|most| others() < most)
 }

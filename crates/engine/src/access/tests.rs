@@ -140,6 +140,8 @@ const STATEMENTS: &[&str] = &[
     "SHOW ROLES",
     "SHOW ALL GRANTS",
     "SHOW GRANTS FOR x",
+    "SHOW PROPERTY FOR x",
+    "SET PROPERTY FOR x 'max_user_connections' = '1'",
     "CREATE USER x",
     "ALTER USER root IDENTIFIED BY 'x'",
     "DROP USER x",
@@ -150,7 +152,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 44] = [
+const KINDS: [&str; 45] = [
     "cancel alter table",
     "empty",
     "create database",
@@ -189,6 +191,7 @@ const KINDS: [&str; 44] = [
     "create user",
     "alter user",
     "drop user",
+    "set property",
     "role",
     "token",
     "grant",
@@ -238,6 +241,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::CreateUser { .. } => "create user",
         Statement::AlterUser { .. } => "alter user",
         Statement::DropUser { .. } => "drop user",
+        Statement::SetProperty(_) => "set property",
         Statement::Role(_) => "role",
         Statement::Token(_) => "token",
         Statement::Grant(_) => "grant",

@@ -9,6 +9,7 @@ use crate::access::Access;
 use crate::access::accounts::Accounts;
 use crate::access::finished::Requests;
 use crate::access::gate::Gate;
+use crate::access::limits::Limits;
 use crate::access::logins::Logins;
 use crate::access::names::Names;
 use crate::access::privileges::Privileges;
@@ -126,6 +127,7 @@ impl Engine {
         let options = Arc::new(options);
         let facts = Arc::new(Facts {
             names: Arc::new(names(&catalog, tables)),
+            limits: Arc::new(Limits::new(Arc::clone(&catalog), metrics.registry())?),
             catalog: Arc::clone(&catalog),
             processes: Arc::default(),
             globals: Arc::default(),
@@ -355,6 +357,7 @@ impl Shared {
             Arc::clone(&self.facts.names),
             Arc::clone(&self.facts.processes),
             Arc::clone(&logins),
+            Arc::clone(&self.facts.limits),
         );
         let generated = Arc::new(GeneratedColumns::new(Arc::clone(&self.query)));
         let queries = Arc::new(Queries::new(
@@ -378,6 +381,7 @@ impl Shared {
             ingest: Arc::clone(&self.ingest),
             options: Arc::clone(&self.options),
             gate: Arc::clone(&gate),
+            limits: Arc::clone(&self.facts.limits),
             ddl: Arc::clone(&ddl),
             query: Arc::clone(&self.query),
             generated,

@@ -30,7 +30,6 @@ use tributary_table::Table;
 use tributary_types::table::Distribution;
 use tributary_types::{
     ErrorCode, GroupCommitMode, Label, Principal, Secret, SqlError, TableDef, TableRef, TokenHash, TxnId,
-    UserKey,
 };
 
 /// The HTTP front end's way into the engine.
@@ -110,7 +109,7 @@ impl HttpLoads {
             };
             RowReader::new(loads, def, &mapping, &request.format, request.strict_mode, time)
         };
-        self.run_load(table, load, body, plan).await
+        self.run_load(principal, table, load, body, plan).await
     }
 
     /// Determines the columns that the rows give. The table is ready for them then.
@@ -147,15 +146,19 @@ impl HttpLoads {
     /// Runs a load: label, plan, body, judgement, commit.
     async fn run_load(
         &self,
+        principal: &Principal,
         table: Arc<Table>,
         request: LoadRequest,
         mut body: LoadBody,
         plan: impl FnOnce(&Arc<Loads>, &Arc<TableDef>) -> Result<RowReader, SqlError>,
     ) -> LoadAnswer {
-        let deadline = Interrupt::after(request.timeout);
-        let body_memory = match deadline
-            .wait(self.0.ingest.memory().admit_body(UserKey::default(), request.known_bytes()))
-            .await
+        let (deadline, traits) = (Interrupt::after(request.timeout), request.traits());
+        let admitted = match self.0.loads.admit(principal, &table, &traits) {
+            Ok(admitted) => admitted,
+            Err(reached) => return LoadAnswer::limited(&reached, reached.retry_after),
+        };
+        let memory = self.0.ingest.memory();
+        let body_memory = match deadline.wait(memory.admit_body(principal.key(), request.known_bytes())).await
         {
             Ok(Ok(admitted)) => admitted,
             Ok(Err(error)) => return LoadAnswer::fail(LoadCode::ServiceUnavailable, error),
@@ -168,8 +171,9 @@ impl HttpLoads {
             &self.0.loads,
             table,
             Arc::clone(&def.schema),
-            &request.traits(),
+            &traits,
             request.label.clone().into(),
+            admitted,
         ) {
             Ok(load) => load,
             Err(IngestError::LabelUsed { label, txn, status }) => {

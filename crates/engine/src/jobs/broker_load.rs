@@ -21,6 +21,7 @@ mod run;
 mod show;
 
 use crate::access::Privilege;
+use crate::access::limits::AdmittedLoad;
 use crate::background::{self, Jobs, UNFINISHED_MAX};
 use crate::jobs::ServerJobs;
 use crate::load::partial_update::{KnownKeys, Updates};
@@ -61,7 +62,7 @@ impl ServerJobs {
         }
         let label = Label::new(&load.label)?;
         let plan = Plan::new(self, principal, &db, zone, &load).await?;
-        let begun = self.begin_job_load(&plan, label.clone())?;
+        let begun = self.begin_job_load(principal, &plan, label.clone())?;
         let record = Record::new(&db, &label, principal, zone, self.unix_ms(), &load);
         let kept = async {
             let job = Arc::new(Job::new(self.broker_loads.next_id().await?, record));
@@ -80,14 +81,15 @@ impl ServerJobs {
         Ok(())
     }
 
-    /// The load of a job, with its label.
-    fn begin_job_load(&self, plan: &Plan, label: Label) -> Result<Load, SqlError> {
+    /// The load of a job, with its label. Limits admit it before it reads files.
+    fn begin_job_load(&self, principal: &Principal, plan: &Plan, label: Label) -> Result<Load, SqlError> {
         let traits = LoadTraits {
             has_label: true,
             ..LoadTraits::plain(Source::BrokerLoad, Some(GroupCommitMode::Off), Body::Unknown)
         };
         let (table, schema) = (Arc::clone(&plan.table), Arc::clone(&plan.def.schema));
-        let mut load = Load::begin(&self.loads, table, schema, &traits, LoadLabel::Chosen(label))?;
+        let (label, later) = (LoadLabel::Chosen(label), AdmittedLoad::later(principal));
+        let mut load = Load::begin(&self.loads, table, schema, &traits, label, later)?;
         load.is_found_in(plan.def.partitioning.partitions());
         if plan.updates == Updates::Named {
             load.must_find(KnownKeys::of_table(&plan.def));
@@ -143,7 +145,7 @@ impl ServerJobs {
         };
         let plan = Plan::new(self, &principal, &db, &zone, &load).await?;
         let label = Label::new(&label)?;
-        let load = self.begin_job_load(&plan, label)?;
+        let load = self.begin_job_load(&principal, &plan, label)?;
         Ok(Again::Begun(Box::new(plan), load))
     }
 

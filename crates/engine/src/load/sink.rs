@@ -39,6 +39,8 @@ pub(crate) struct LoadSink {
     schema: Arc<TableSchema>,
     blocks: Vec<Block>,
     bytes: u64,
+    /// Bytes of rows that lanes have written to data files.
+    lane_bytes: u64,
     limit_bytes: u64,
     /// Boxed, to keep small loads, which have none, small.
     writer: Option<Box<FileWriter>>,
@@ -106,6 +108,7 @@ impl LoadSink {
             schema,
             blocks: Vec::new(),
             bytes: 0,
+            lane_bytes: 0,
             limit_bytes,
             writer: None,
             held: None,
@@ -140,6 +143,11 @@ impl LoadSink {
         if self.writer.is_some() { 0 } else { self.limit_bytes.saturating_sub(self.bytes) }
     }
 
+    /// The bytes of all rows that the sink has taken, in memory or not.
+    pub const fn taken_bytes(&self) -> u64 {
+        self.bytes + self.lane_bytes
+    }
+
     /// Takes over the rows and files of the lanes, in their order, after the rows that it has.
     ///
     /// # Errors
@@ -148,6 +156,9 @@ impl LoadSink {
         let (mut blocks, mut joined) = (Vec::new(), Ok(()));
         for mut lane in lanes {
             self.is_broken |= lane.is_broken;
+            // The blocks are taken again below.
+            let in_blocks: u64 = lane.blocks.iter().map(|block| block.len_bytes() as u64).sum();
+            self.lane_bytes += lane.taken_bytes().saturating_sub(in_blocks);
             if let Some(other) = lane.writer.take() {
                 self.take(std::mem::take(&mut blocks));
                 // They precede the rows in the other's files.

@@ -1,5 +1,6 @@
 //! The query engine's view of the server: names and facts.
 
+use crate::access::limits::Limits;
 use crate::access::names::Names;
 use crate::access::processes::{Process, Processes};
 use crate::access::{Access, Object, Privilege, Readable, Resource};
@@ -20,12 +21,15 @@ use tributary_query::{
 use tributary_sql::{FileCall, FileFunction};
 use tributary_table::Table;
 use tributary_types::privilege::Grants;
-use tributary_types::{ColumnChange, ErrorCode, Principal, SqlError, TableDef, TableId, ViewDef};
+use tributary_types::{
+    ColumnChange, ErrorCode, Principal, SqlError, TableDef, TableId, UserProperty, ViewDef,
+};
 
 /// The common part of all users' views, with which the engine looks up names and connections.
 pub(crate) struct Facts {
     pub catalog: Arc<Catalog>,
     pub names: Arc<Names>,
+    pub limits: Arc<Limits>,
     pub processes: Arc<Processes>,
     pub globals: Arc<RwLock<Variables>>,
     pub ports: OnceLock<Ports>,
@@ -207,6 +211,11 @@ impl Namespace for EngineNamespace {
         let jobs = self.facts.jobs.get().and_then(Weak::upgrade);
         let (Some(jobs), Some((_, who))) = (jobs, &self.viewer) else { return Vec::new() };
         self.databases().iter().flat_map(|db| jobs.rows(kind, who, db)).collect()
+    }
+
+    fn query_memory_bytes_max(&self) -> Option<u64> {
+        let (_, who) = self.viewer.as_ref()?;
+        self.facts.limits.value(who, UserProperty::ExecMemLimit)
     }
 
     fn processes(&self) -> Vec<ProcessRow> {

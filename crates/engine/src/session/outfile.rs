@@ -37,6 +37,7 @@ impl EngineSession {
                 PROPERTIES.join(", ")
             )));
         }
+        let _admitted = self.admit_query()?;
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.query_timeout());
         let view = self.view();

@@ -211,9 +211,10 @@ impl EngineSession {
             *insert = again;
         }
         let options = self.insert_options();
-        let mut builder = self.take_builder(&insert.target);
         let bound = params.bind(&mut insert.types);
-        let bytes = bound.values.len();
+        let traits = self.traits(bound.values.len());
+        let admitted = self.admit_insert(&insert.table, &traits)?;
+        let mut builder = self.take_builder(&insert.target);
         let decoded = insert.values.decode(bound, &insert.target, &options, &mut builder);
         self.keep_builder(builder);
         let mut decoded = decoded?;
@@ -226,7 +227,8 @@ impl EngineSession {
             schema: Arc::clone(insert.target.schema()),
             partitions: insert.target.table().partitioning.partitions().cloned(),
             decoded,
-            traits: self.traits(bytes),
+            traits,
+            admitted,
             label: None,
             known_keys: self.known_keys(&insert.target),
             reused_plan: insert.uses > 0,

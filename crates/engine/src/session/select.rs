@@ -2,6 +2,7 @@
 
 use super::EngineSession;
 use crate::access::interrupt::Interrupt;
+use crate::access::limits::AdmittedQuery;
 use crate::access::processes::Process;
 use crate::answer::{Answer, Rows};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tributary_query::{QueryResult, ScalarValue, SessionView, Stop};
 use tributary_sql::{Explain, FileCall, Name, SelectQuery, Show, Statement};
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::{ErrorCode, SqlError, UserProperty};
 
 /// KILL and the time limit of a statement, for its planning, which does not wait.
 #[derive(Debug)]
@@ -36,17 +37,37 @@ impl EngineSession {
             0 => self.query_timeout(),
             milliseconds => self.query_timeout().min(Duration::from_millis(milliseconds)),
         };
+        let admitted = self.admit_query()?;
         let view = SessionView { stop: Some(self.planning_stop(timeout)), ..self.view() };
         let interrupt = self.interrupt().or_after(timeout);
         let result = interrupt.wait(self.queries.query(&view, query, params)).await??;
         let shows_states = self.variables.values().return_object_data_as_binary;
         let result = if shows_states { result } else { result.without_states() };
-        Ok(self.rows(result, rows_max, interrupt))
+        Ok(self.rows(result, rows_max, interrupt, admitted))
     }
 
     /// Rows that are computed while they are taken, at most `rows_max` of them, and until `interrupt` ends that.
-    fn rows(&self, result: QueryResult, rows_max: u64, interrupt: Interrupt<'_>) -> Answer {
-        Answer::Rows(Box::new(Rows::of_query(result, rows_max, Arc::clone(&self.process), interrupt)))
+    fn rows(
+        &self,
+        result: QueryResult,
+        rows_max: u64,
+        interrupt: Interrupt<'_>,
+        admitted: AdmittedQuery,
+    ) -> Answer {
+        let process = Arc::clone(&self.process);
+        Answer::Rows(Box::new(Rows::of_query(result, rows_max, process, interrupt, admitted)))
+    }
+
+    /// Admits a query of the session's user.
+    pub(super) fn admit_query(&self) -> Result<AdmittedQuery, SqlError> {
+        Ok(self.engine.limits().admit_query(&self.principal)?)
+    }
+
+    /// The value of a session's limit in seconds, which the user's limit may lower.
+    pub(super) fn seconds(&self, own: i64, limit: UserProperty) -> Duration {
+        let own = own.unsigned_abs();
+        let limit = self.engine.limits().value(&self.principal, limit);
+        Duration::from_secs(limit.map_or(own, |limit| own.min(limit)))
     }
 
     /// The early end of the planning of the running statement.
@@ -61,7 +82,7 @@ impl EngineSession {
     }
 
     pub(super) fn query_timeout(&self) -> Duration {
-        Duration::from_secs(self.variables.values().query_timeout.unsigned_abs())
+        self.seconds(self.variables.values().query_timeout, UserProperty::QueryTimeout)
     }
 
     pub(super) async fn run_explain(
@@ -82,11 +103,12 @@ impl EngineSession {
                 ));
             }
         };
+        let admitted = self.admit_query()?;
         let view = self.view();
         let interrupt = self.interrupt().or_after(self.query_timeout());
         let plan = self.queries.explain(&view, &query, params, explain.analyze, explain.verbose);
         let plan = interrupt.wait(plan).await??;
-        Ok(self.rows(plan, u64::MAX, interrupt))
+        Ok(self.rows(plan, u64::MAX, interrupt, admitted))
     }
 
     pub(super) async fn run_describe(&mut self, table: &Name, all: bool) -> Result<Answer, SqlError> {
@@ -97,7 +119,7 @@ impl EngineSession {
         let view = self.view();
         let interrupt = self.interrupt().or_after(self.query_timeout());
         let described = interrupt.wait(self.queries.describe_files(&view, call)).await??;
-        Ok(self.rows(described, u64::MAX, interrupt))
+        Ok(self.rows(described, u64::MAX, interrupt, AdmittedQuery::default()))
     }
 
     pub(super) async fn run_show(&mut self, show: &Show) -> Result<Answer, SqlError> {

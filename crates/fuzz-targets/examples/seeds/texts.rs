@@ -147,6 +147,8 @@ pub fn ddl() -> Vec<Vec<u8>> {
         "CREATE TABLE t (a INT, b TEXT, PRIMARY KEY (a))",
         "CREATE TABLE t (`a``b` INT COMMENT \"it's\", `é` VARCHAR(3) DEFAULT 'a\\'b') COMMENT 'x\\\\y'",
         "ALTER TABLE t SET (\"group_commit_data_bytes\" = \"134217728\")",
+        "SET PROPERTY FOR 'u'@'10.%' 'max_user_connections' = '100', query_timeout = -1",
+        "SHOW PROPERTY FOR u LIKE 'max%'",
         "ALTER TABLE t ADD COLUMN c INT DEFAULT \"0\" AFTER k, DROP COLUMN c, RENAME COLUMN v w, MODIFY COLUMN w VARCHAR(100)",
         "ALTER TABLE t ADD COLUMN (c1 INT, c2 STRING), RENAME t2, MODIFY COMMENT 'new', MODIFY COLUMN s COMMENT 'x'",
         "DROP TABLE IF EXISTS t FORCE; TRUNCATE TABLE t; DROP DATABASE d;;CREATE DATABASE IF NOT EXISTS d",

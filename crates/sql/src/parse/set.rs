@@ -1,6 +1,6 @@
 //! `SET`, in MySQL's many forms.
 
-use crate::ast::{Scope, SetItem, SetValue, Statement};
+use crate::ast::{Scope, SetItem, SetProperty, SetValue, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::{unsupported, user};
@@ -9,11 +9,43 @@ use tributary_types::Sealed;
 
 pub(crate) fn set(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.advance();
+    if cursor.is("PROPERTY") && !is_assignment(cursor.peek_nth(1)) {
+        return property(cursor);
+    }
     cursor.list(item).map(Statement::Set)
 }
 
+/// `PROPERTY [FOR u] 'name' = 'value', …`
+fn property(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.advance();
+    let user = match cursor.eat("FOR") {
+        true => Some(user::user_name(cursor)?),
+        false => None,
+    };
+    let properties = cursor.list(|cursor| {
+        let name = cursor.identifier_or_string("a user property")?;
+        cursor.expect_token(&Token::Eq)?;
+        Ok((name, property_value(cursor)?))
+    })?;
+    Ok(Statement::SetProperty(Box::new(SetProperty { user, properties })))
+}
+
+/// A value in quotes, or a number.
+fn property_value(cursor: &mut Cursor<'_>) -> Parsed<String> {
+    let sign = if cursor.eat_token(&Token::Minus) { "-" } else { "" };
+    if let Token::Number(digits, _) = cursor.peek() {
+        let value = format!("{sign}{digits}");
+        cursor.advance();
+        return Ok(value);
+    }
+    match sign {
+        "" => cursor.string("a value in quotes"),
+        _ => Err(cursor.expected("a number")),
+    }
+}
+
 fn item(cursor: &mut Cursor<'_>) -> Parsed<SetItem> {
-    if cursor.is_any(&["ROLE", "PROPERTY", "PERSIST", "PERSIST_ONLY"]) && !is_assignment(cursor.peek_nth(1)) {
+    if cursor.is_any(&["ROLE", "PERSIST", "PERSIST_ONLY"]) && !is_assignment(cursor.peek_nth(1)) {
         let what = cursor.word().unwrap_or_default().to_ascii_uppercase();
         return Err(unsupported::refuse(&format!("SET {what}"), ""));
     }

@@ -291,6 +291,7 @@ fn of_the_server(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
         "GRANTS",
         "ROLES",
         "TOKENS",
+        "PROPERTY",
         "ALL",
     ]) {
         Some("PROCESSLIST") => Show::ProcessList { full: false },
@@ -302,6 +303,10 @@ fn of_the_server(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
         Some("ROLES") => Show::Roles,
         Some("TOKENS") => Show::Tokens { user: grants_of(cursor)?, all: false },
         Some("ALL") if cursor.eat("TOKENS") => Show::Tokens { user: None, all: true },
+        Some("PROPERTY") => {
+            let user = if cursor.eat("FOR") { Some(user::user_name(cursor)?) } else { None };
+            Show::Property { user, tail: tail(cursor)? }
+        }
         Some("CATALOGS") => Show::Catalogs { filter: filter(cursor)? },
         Some("GRANTS") => Show::Grants { user: grants_of(cursor)?, all: false },
         Some(_) => {

@@ -1,6 +1,6 @@
 //! `PROPERTIES (…)`: known properties, their legal values, and their effects.
 //!
-//! Group Commit's properties and `light_schema_change` have an effect. Doris's other usual properties are checked by name, stored
+//! Group Commit's properties, `light_schema_change` and limits of loads have an effect. Doris's other usual properties are checked by name, stored
 //! and printed back.
 
 use super::partitions::{dynamic, retention};
@@ -13,6 +13,8 @@ pub const GROUP_COMMIT_INTERVAL_MS: &str = "group_commit_interval_ms";
 pub const GROUP_COMMIT_DATA_BYTES: &str = "group_commit_data_bytes";
 pub const GROUP_COMMIT_MODE: &str = "group_commit_mode";
 pub const LIGHT_SCHEMA_CHANGE: &str = "light_schema_change";
+pub const MAX_LOAD_ROWS_PER_SECOND: &str = "max_load_rows_per_second";
+pub const MAX_LOAD_BYTES_PER_SECOND: &str = "max_load_bytes_per_second";
 pub const REPLICATION_ALLOCATION: &str = "replication_allocation";
 pub const BLOOM_FILTER_COLUMNS: &str = "bloom_filter_columns";
 
@@ -141,11 +143,13 @@ pub(super) fn of_alter(
 }
 
 fn is_known(key: &str) -> bool {
-    const EFFECTIVE: [&str; 5] = [
+    const EFFECTIVE: [&str; 7] = [
         GROUP_COMMIT_INTERVAL_MS,
         GROUP_COMMIT_DATA_BYTES,
         GROUP_COMMIT_MODE,
         LIGHT_SCHEMA_CHANGE,
+        MAX_LOAD_ROWS_PER_SECOND,
+        MAX_LOAD_BYTES_PER_SECOND,
         REPLICATION_NUM,
     ];
     let key = match key {
@@ -176,6 +180,8 @@ fn set(
         GROUP_COMMIT_DATA_BYTES => properties.group_commit_data_bytes = data_bytes(value)?,
         GROUP_COMMIT_MODE => properties.group_commit_mode = mode(value)?,
         LIGHT_SCHEMA_CHANGE => properties.light_schema_change = parse_bool(key, value)?,
+        MAX_LOAD_ROWS_PER_SECOND => properties.max_load_rows_per_second = limit(key, value)?,
+        MAX_LOAD_BYTES_PER_SECOND => properties.max_load_bytes_per_second = limit(key, value)?,
         REPLICATION_NUM | "default.replication_num" => {
             keep(properties, REPLICATION_ALLOCATION, allocation(replication_num(value)?));
         }
@@ -220,6 +226,18 @@ fn data_bytes(value: &str) -> Result<u64, SqlError> {
         Ok(number) if number < 1 => Err(refused(format!("{GROUP_COMMIT_DATA_BYTES} must be greater than 0"))),
         Ok(number) if number <= i128::from(NUMBER_MAX) => Ok(number as u64),
         _ => Err(refused(format!("parse {GROUP_COMMIT_DATA_BYTES} format error"))),
+    }
+}
+
+/// A limit from 1 on; -1 is none.
+fn limit(key: &str, value: &str) -> Result<Option<u64>, SqlError> {
+    match value.trim().parse::<i64>() {
+        Ok(-1) => Ok(None),
+        Ok(number) if number >= 1 => Ok(Some(number as u64)),
+        _ => Err(refused(format!(
+            "{key} must be a number from 1 to {}, or -1 for no limit, not '{value}'",
+            i64::MAX
+        ))),
     }
 }
 

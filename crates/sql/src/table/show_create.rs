@@ -118,6 +118,12 @@ fn property_lines(def: &TableDef) -> Vec<String> {
     if own.group_commit_mode != GroupCommitMode::Off {
         lines.push(line(properties::GROUP_COMMIT_MODE, own.group_commit_mode.as_str()));
     }
+    for (key, limit) in [
+        (properties::MAX_LOAD_ROWS_PER_SECOND, own.max_load_rows_per_second),
+        (properties::MAX_LOAD_BYTES_PER_SECOND, own.max_load_bytes_per_second),
+    ] {
+        lines.extend(limit.map(|limit| line(key, &limit.to_string())));
+    }
     lines
 }
 

@@ -80,6 +80,24 @@ fn show_create_table_prints_doriss_layout() {
 }
 
 #[test]
+fn limits_of_loads_are_properties_of_a_table() {
+    let limited = altered(
+        &def(MANUAL),
+        r#"set ("max_load_rows_per_second" = "1000", "max_load_bytes_per_second" = "9")"#,
+    );
+    assert_eq!(limited.properties.max_load_rows_per_second, Some(1000));
+    let printed = show_create_table(&limited);
+    assert!(
+        printed
+            .contains("\"max_load_rows_per_second\" = \"1000\",\n\"max_load_bytes_per_second\" = \"9\"\n);")
+    );
+    assert_eq!(def(&printed).properties, limited.properties);
+    let free =
+        altered(&limited, r#"set ("max_load_rows_per_second" = "-1", "max_load_bytes_per_second" = "-1")"#);
+    assert_eq!(free.properties, def(MANUAL).properties);
+}
+
+#[test]
 fn a_printed_table_parses_to_the_same_table() {
     for sql in [
         MANUAL,
@@ -234,6 +252,14 @@ fn group_commits_properties_have_doriss_limits_and_texts() {
         (r#""group_commit_interval_ms" = "-1""#, "group_commit_interval_ms can not be less than 0:-1"),
         (r#""group_commit_data_bytes" = "1.5""#, "parse group_commit_data_bytes format error"),
         (r#""group_commit_data_bytes" = "0""#, "group_commit_data_bytes must be greater than 0"),
+        (
+            r#""max_load_rows_per_second" = "0""#,
+            "max_load_rows_per_second must be a number from 1 to 9223372036854775807, or -1 for no limit, not '0'",
+        ),
+        (
+            r#""max_load_bytes_per_second" = "1KB""#,
+            "max_load_bytes_per_second must be a number from 1 to 9223372036854775807, or -1 for no limit, not '1KB'",
+        ),
         (
             r#""group_commit_mode" = "on""#,
             "Invalid group_commit_mode: on. Valid values: off_mode, async_mode, sync_mode",

@@ -46,6 +46,7 @@ mod java;
 mod json_load;
 mod key_texts;
 mod lifecycle;
+mod limits;
 mod load_data;
 mod load_headers;
 mod log;

@@ -19,7 +19,7 @@ const REFUSALS: [u16; 3] = [1044, 1142, 1227];
 
 /// Statements, each with exactly the grants that it needs; `$` is a database of its own with the tables `t` and `s` and the view
 /// `v`.
-const NEEDS: [(&str, &[&str]); 45] = [
+const NEEDS: [(&str, &[&str]); 47] = [
     ("SELECT * FROM $.t", &["SELECT_PRIV ON $.t"]),
     ("SELECT (SELECT MAX(id) FROM $.t)", &["SELECT_PRIV ON $.t"]),
     ("WITH x AS (SELECT * FROM $.t) SELECT 1 FROM x", &["SELECT_PRIV ON $.t"]),
@@ -56,6 +56,8 @@ const NEEDS: [(&str, &[&str]); 45] = [
     ("SHOW ALL GRANTS", &["GRANT_PRIV ON *.*"]),
     ("SHOW ROLES", &["GRANT_PRIV ON *.*"]),
     ("SHOW GRANTS FOR root", &["GRANT_PRIV ON *.*"]),
+    ("SHOW PROPERTY FOR root", &["GRANT_PRIV ON *.*"]),
+    ("SET PROPERTY FOR nobody 'max_user_connections' = '9'", &["GRANT_PRIV ON *.*"]),
     ("GRANT SELECT_PRIV ON $.t TO nobody", &["GRANT_PRIV ON $.t", "SELECT_PRIV ON $.t"]),
     ("GRANT LOAD_PRIV ON $.* TO ROLE readers", &["GRANT_PRIV ON $.*", "LOAD_PRIV ON $.*"]),
     ("GRANT 'empty' TO nobody", &["GRANT_PRIV ON *.*"]),
@@ -173,6 +175,8 @@ fn what_a_user_may_not_see_answers_like_what_is_missing() {
         ("SHOW LOAD FROM d", "SHOW LOAD FROM n"),
         ("CREATE TABLE d.t LIKE d.s", "CREATE TABLE n.t LIKE n.s"),
         ("SHOW GRANTS FOR root", "SHOW GRANTS FOR nobody"),
+        ("SHOW PROPERTY FOR root", "SHOW PROPERTY FOR nobody"),
+        ("SET PROPERTY FOR root 'query_timeout' = 1", "SET PROPERTY FOR nobody 'query_timeout' = 1"),
         ("DROP USER root", "DROP USER nobody"),
         ("KILL 1", "KILL 4000000"),
     ] {

@@ -97,7 +97,7 @@ impl HttpLoads {
             };
             RowReader::new(loads, def, &mapping, &format.body, request.strict_mode, time)
         };
-        self.run_load(table, load, body, plan).await
+        self.run_load(principal, table, load, body, plan).await
     }
 }
 

@@ -51,7 +51,17 @@ impl ServerJobs {
     /// Reads and commits; `None` if the server stops.
     async fn load_files(self: &Arc<Self>, job: &Arc<Job>, plan: &Plan, mut load: Load) -> Option<Ended> {
         let by_cancel = Interrupt::by_kill(&job.stop);
-        let turn = self.broker_loads.turn(job).await;
+        // A job that waits for its limits takes no turn from others.
+        let record = job.record();
+        let principal = self.gate.principal(&record.user, &record.host);
+        let admitted = by_cancel.wait(self.loads.limits.wait_for_load(&principal, Some(&plan.table))).await;
+        let turn = match admitted {
+            Ok(admitted) => {
+                load.admit(admitted);
+                self.broker_loads.turn(job).await
+            }
+            Err(interrupted) => Err(interrupted),
+        };
         let read = match &turn {
             Ok(_) => self.read_files(job, plan, &mut load, by_cancel.or_after(plan.timeout)).await,
             Err(interrupted) => Err((*interrupted).into()),

@@ -16,7 +16,13 @@ impl ServerJobs {
         let record = job.record();
         let principal = self.gate.principal(&record.user, &record.host);
         let Plan { timeout, .. } = plan;
-        let turn = self.exports.turn(&job).await;
+        // A job that waits for its limits takes no turn from others.
+        let by_cancel = Interrupt::by_kill(&job.stop);
+        let admitted = by_cancel.wait(self.loads.limits.wait_for_query(&principal)).await;
+        let turn = match &admitted {
+            Ok(_) => self.exports.turn(&job).await,
+            Err(interrupted) => Err(*interrupted),
+        };
         let written = match &turn {
             Ok(_) => {
                 let interrupt = Interrupt::by_kill(&job.stop).or_after(timeout);

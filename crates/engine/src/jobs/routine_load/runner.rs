@@ -53,7 +53,8 @@ impl From<SourceError> for Halt {
 
 /// The destination of a job's messages.
 pub(super) enum Target {
-    Table(Arc<Table>),
+    /// With somebody's privileges, whose limits apply.
+    Table(Arc<Table>, Principal),
     /// To the tables that they name, with somebody's privileges.
     Named(Principal),
 }
@@ -105,7 +106,7 @@ impl ServerJobs {
         self.gate
             .check(&principal, Privilege::Load, Object::Table { db: &def.db, table: &def.name })
             .map_err(|error| Halt::Pause(Reason::internal(error.detail_text())))?;
-        Ok(Target::Table(table))
+        Ok(Target::Table(table, principal))
     }
 }
 
@@ -189,14 +190,30 @@ async fn attempt(jobs: &Arc<ServerJobs>, job: &Arc<Job>, token: &CancellationTok
     load(jobs, job, token, &mut news, &from).await
 }
 
-/// Begins a batch, when the table is ready for it.
-async fn begin(jobs: &Arc<ServerJobs>, job: &Job, limits: &Limits) -> Result<Batch, Halt> {
+/// Begins a batch, when the table is ready for it and the limits of the job's creator and of the table admit it.
+async fn begin(
+    jobs: &Arc<ServerJobs>,
+    job: &Job,
+    limits: &Limits,
+    token: &CancellationToken,
+) -> Result<Batch, Halt> {
     let target = jobs.target_of_job(job)?;
-    if let Target::Table(table) = &target {
+    let (table, principal) = match &target {
+        Target::Table(table, principal) => (Some(table), principal),
+        Target::Named(principal) => (None, principal),
+    };
+    if let Some(table) = table {
         let ready = jobs.ready_for_job(table, &job.kept()).await;
         ready.map_err(|error| Halt::Pause(Reason::internal(error.detail_text())))?;
     }
-    Batch::begin(jobs, job, target, limits)
+    let admitted = tokio::select! {
+        biased;
+        () = token.cancelled() => return Err(Halt::Stopped),
+        admitted = jobs.loads.limits.wait_for_load(principal, table.map(|table| &**table)) => admitted,
+    };
+    // What was looked up before may have changed while it waited.
+    let target = jobs.target_of_job(job)?;
+    Batch::begin(jobs, job, target, limits, admitted)
 }
 
 /// Connects, and determines the position to resume at.
@@ -316,7 +333,7 @@ async fn load(
                 if chunk.messages > 0 {
                     let mut open = match batch.take() {
                         Some(open) => open,
-                        None => match begin(jobs, job, &limits).await {
+                        None => match begin(jobs, job, &limits, token).await {
                             Ok(begun) => begun,
                             Err(halt) => return halt,
                         },

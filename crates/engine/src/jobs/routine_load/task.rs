@@ -12,6 +12,7 @@ use super::names::Names;
 use super::properties::{self, Limits};
 use super::runner::{Halt, Target, task};
 use crate::access::interrupt::Interrupt;
+use crate::access::limits::AdmittedLoad;
 use crate::jobs::ServerJobs;
 use crate::load::body::reader::{Mapping, ReadError, RowReader};
 use crate::load::body::time::LoadTime;
@@ -76,6 +77,8 @@ pub(super) struct Batch {
     parts: Vec<Part>,
     /// The table names in messages, if they have any.
     names: Option<Names>,
+    /// The permission of a batch whose messages name their tables.
+    _admitted: Option<AdmittedLoad>,
     begun: Instant,
     interval: Duration,
     bytes_max: u64,
@@ -102,6 +105,7 @@ impl Part {
         kept: &Definition,
         table: Arc<Table>,
         label: &str,
+        admitted: AdmittedLoad,
     ) -> Result<Self, Halt> {
         let def = table.def();
         let pause = |error: SqlError| {
@@ -112,7 +116,7 @@ impl Part {
         let label = Label::new(label).map_err(pause)?;
         let traits = LoadTraits::plain(Source::RoutineLoad, Some(GroupCommitMode::Off), Body::Unknown);
         let schema = Arc::clone(&def.schema);
-        let mut load = Load::begin(&jobs.loads, table, schema, &traits, LoadLabel::Made(label))
+        let mut load = Load::begin(&jobs.loads, table, schema, &traits, LoadLabel::Made(label), admitted)
             .map_err(|error| Halt::Retry(error.to_string()))?;
         let record = TaskLoad::begin(jobs, &load)?;
         load.is_found_in(def.partitioning.partitions());
@@ -190,12 +194,25 @@ impl Part {
 }
 
 impl Batch {
-    pub fn begin(jobs: &Arc<ServerJobs>, job: &Job, target: Target, limits: &Limits) -> Result<Self, Halt> {
+    pub fn begin(
+        jobs: &Arc<ServerJobs>,
+        job: &Job,
+        target: Target,
+        limits: &Limits,
+        admitted: AdmittedLoad,
+    ) -> Result<Self, Halt> {
         let id = task_id(rand::random());
-        let mut batch = Self {
+        let (parts, names, whole) = match target {
+            Target::Table(table, _) => {
+                (vec![Part::begin(jobs, &job.kept(), table, &id, admitted)?], None, None)
+            }
+            Target::Named(principal) => (Vec::new(), Some(Names::new(principal)), Some(admitted)),
+        };
+        let batch = Self {
             id: id.clone(),
-            parts: Vec::new(),
-            names: None,
+            parts,
+            names,
+            _admitted: whole,
             begun: Instant::now(),
             interval: limits.interval,
             bytes_max: limits.bytes,
@@ -204,10 +221,6 @@ impl Batch {
             messages: 0,
             next: Offsets::new(),
         };
-        match target {
-            Target::Table(table) => batch.parts.push(Part::begin(jobs, &job.kept(), table, &id)?),
-            Target::Named(principal) => batch.names = Some(Names::new(principal)),
-        }
         let mut now = job.now();
         let from = now.progress.offsets().clone();
         now.task = Some(task(id, from));
@@ -251,7 +264,9 @@ impl Batch {
         let progress = job.now().progress.clone();
         let begin = |table: Arc<Table>| {
             let label = format!("{id}_{}", table.id());
-            Part::begin(jobs, &kept, table, &label)
+            let principal = jobs.gate.principal(&kept.user, &kept.host);
+            let admitted = jobs.loads.limits.part_of_load(&principal, &table);
+            Part::begin(jobs, &kept, table, &label, admitted)
         };
         let before = self.parts.len();
         names.sort(jobs, &kept.db, &progress, chunk, &mut self.parts, begin)?;

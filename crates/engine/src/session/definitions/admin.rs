@@ -89,6 +89,9 @@ impl EngineSession {
             Statement::DropUser { user, if_exists } => {
                 engine.accounts.drop_user(&self.principal, &user, if_exists).await?;
             }
+            Statement::SetProperty(statement) => {
+                engine.accounts.set_property(&self.principal, &statement).await?;
+            }
             Statement::Role(statement) => engine.accounts.change_role(&self.principal, &statement).await?,
             Statement::Token(statement) => {
                 if let Some(grid) = engine.accounts.change_token(&self.principal, *statement).await? {
@@ -206,6 +209,10 @@ impl EngineSession {
             }
             Show::Tokens { user, all } => {
                 self.engine.accounts.show_tokens(&self.principal, user.as_ref(), *all, date_time)?
+            }
+            Show::Property { user, tail } => {
+                let grid = self.engine.accounts.show_property(&self.principal, user.as_ref())?;
+                self.queries.tailed(&self.view(), grid, tail, 0)?
             }
             Show::Roles => self.engine.accounts.show_roles(),
             Show::Load { db, tail } => {

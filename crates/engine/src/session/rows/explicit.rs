@@ -71,7 +71,9 @@ impl EngineSession {
                 let label = transaction.label.clone();
                 let label =
                     if transaction.label_is_kept { LoadLabel::Chosen(label) } else { LoadLabel::Made(label) };
-                let load = Load::begin(&self.engine.loads, Arc::clone(table), schema, &traits, label)?;
+                let loads = &self.engine.loads;
+                let admitted = loads.admit(&self.principal, table, &traits)?;
+                let load = Load::begin(loads, Arc::clone(table), schema, &traits, label, admitted)?;
                 // Explicit transactions share no group, so they have a transaction.
                 let txn = load.transaction().map_or(TxnId(0), |(txn, _)| txn);
                 empty.insert(TransactionLoad { load, txn, counts: Counts::default() })

@@ -6,6 +6,7 @@
 
 use crate::access::Privilege;
 use crate::access::interrupt::Interrupt;
+use crate::access::limits::{AdmittedLoad, LimitReached};
 use crate::answer::{Answer, Done};
 use crate::engine::Engine;
 use crate::generated::Completer;
@@ -31,6 +32,7 @@ use tributary_sql::{Expr, Insert, InsertSource, SelectQuery, Value};
 use tributary_table::Table;
 use tributary_types::{
     DefaultValue, ErrorCode, GroupCommitMode, Label, Partitions, SqlError, TableDef, TableSchema, TxnId,
+    UserProperty,
 };
 
 /// Limit on the rejected rows in SHOW WARNINGS, as in MySQL.
@@ -59,6 +61,7 @@ pub(in crate::session) struct InsertLoad {
     pub partitions: Option<Arc<Partitions>>,
     pub decoded: Decoded,
     pub traits: LoadTraits,
+    pub admitted: AdmittedLoad,
     pub label: Option<Label>,
     /// Requirements on the keys of the rows.
     pub known_keys: Option<Box<KnownKeys>>,
@@ -117,6 +120,8 @@ impl EngineSession {
             // Only DEFAULT is allowed there.
             return Ok(None);
         }
+        let traits = self.traits(sql.len());
+        let admitted = self.admit_insert(&plan.table, &traits)?;
         let mut builder = self.builder.take(&self.engine.loads.builders, plan.target.schema());
         let outcome = decode_values(&sql[values_offset..], &plan.target, &options, &mut builder);
         let (table, schema) = (Arc::clone(&plan.table), Arc::clone(plan.target.schema()));
@@ -125,7 +130,10 @@ impl EngineSession {
         let completer = self.completer(&plan.target, &options);
         self.keep_builder(builder);
         self.parsed("INSERT");
-        let ValuesOutcome::Rows(mut decoded) = outcome? else { return Ok(None) };
+        let ValuesOutcome::Rows(mut decoded) = outcome? else {
+            admitted.give_back();
+            return Ok(None);
+        };
         if let Some(completer) = completer? {
             completer.complete_all(&mut decoded)?;
         }
@@ -135,12 +143,26 @@ impl EngineSession {
             schema,
             partitions,
             decoded,
-            traits: self.traits(sql.len()),
+            traits,
+            admitted,
             label: None,
             known_keys,
             reused_plan: false,
         };
         self.finish_insert(load, &options).await.map(Some)
+    }
+
+    /// Admits an INSERT of rows before they are decoded. One within BEGIN belongs to the load of its transaction.
+    #[inline]
+    pub(in crate::session) fn admit_insert(
+        &self,
+        table: &Table,
+        traits: &LoadTraits,
+    ) -> Result<AdmittedLoad, LimitReached> {
+        match traits.in_transaction {
+            true => Ok(AdmittedLoad::later(&self.principal)),
+            false => self.engine.loads.admit(&self.principal, table, traits),
+        }
     }
 
     /// The target of an INSERT that names these columns. The table is ready for it then.
@@ -229,6 +251,7 @@ impl EngineSession {
             LoadTraits { has_label: label.is_some(), partitions: !partitions.is_any(), ..self.traits(0) };
         match insert.source {
             InsertSource::Values(rows) => {
+                let admitted = self.admit_insert(&table, &traits)?;
                 let has_expression = rows.iter().flatten().any(|value| !is_literal(value));
                 let queries = row_queries(value_rows(&def, insert.columns.as_deref(), rows.into_inner())?);
                 let options = self.insert_options();
@@ -239,6 +262,7 @@ impl EngineSession {
                     partitions: target.table().partitioning.partitions().cloned(),
                     decoded,
                     traits: LoadTraits { has_expression, ..traits },
+                    admitted,
                     label,
                     known_keys: self.known_keys(&target),
                     reused_plan: false,
@@ -319,7 +343,9 @@ impl EngineSession {
         traits: LoadTraits,
     ) -> Result<Loaded, SqlError> {
         let schema = Arc::clone(target.schema());
-        let load = Load::begin(&self.engine.loads, Arc::clone(&table), schema, &traits, label.into());
+        let loads = &self.engine.loads;
+        let admitted = loads.admit(&self.principal, &table, &traits)?;
+        let load = Load::begin(loads, Arc::clone(&table), schema, &traits, label.into(), admitted);
         let mut load = load.map_err(begin_failed)?;
         load.is_found_in(target.table().partitioning.partitions());
         load.must_find(known_keys);
@@ -351,6 +377,7 @@ impl EngineSession {
             partitions: target.table().partitioning.partitions().cloned(),
             decoded: Decoded { blocks, counts, rejects },
             traits: self.traits(0),
+            admitted: AdmittedLoad::later(&self.principal),
             label: None,
             known_keys,
             reused_plan: false,
@@ -416,14 +443,15 @@ impl EngineSession {
     }
 
     pub(in crate::session) fn insert_timeout(&self) -> Duration {
-        Duration::from_secs(self.variables.values().insert_timeout.unsigned_abs())
+        self.seconds(self.variables.values().insert_timeout, UserProperty::InsertTimeout)
     }
 
     /// How long an INSERT … SELECT may read: as long as any INSERT, or less if the session has said how long a
     /// query may take.
     fn insert_query_timeout(&self) -> Duration {
         let insert_timeout = self.insert_timeout();
-        let is_default = self.variables.values().query_timeout == QUERY_TIMEOUT_DEFAULT_SECONDS;
+        let is_default = self.variables.values().query_timeout == QUERY_TIMEOUT_DEFAULT_SECONDS
+            && self.engine.limits().value(&self.principal, UserProperty::QueryTimeout).is_none();
         if is_default { insert_timeout } else { insert_timeout.min(self.query_timeout()) }
     }
 
@@ -436,9 +464,18 @@ impl EngineSession {
         if insert.traits.in_transaction {
             return Box::pin(self.add_statement(insert, options)).await;
         }
-        let InsertLoad { table, schema, partitions, decoded, traits, label, known_keys, reused_plan } =
-            insert;
-        let load = Load::begin(&self.engine.loads, table, schema, &traits, label.into());
+        let InsertLoad {
+            table,
+            schema,
+            partitions,
+            decoded,
+            traits,
+            admitted,
+            label,
+            known_keys,
+            reused_plan,
+        } = insert;
+        let load = Load::begin(&self.engine.loads, table, schema, &traits, label.into(), admitted);
         let mut load = load.map_err(begin_failed)?;
         load.is_found_in(partitions.as_ref());
         load.must_find(known_keys);

@@ -139,7 +139,9 @@ impl EngineSession {
         let traits = LoadTraits::plain(Source::StreamLoad, Some(GroupCommitMode::Off), Body::Unknown);
         let schema = Arc::clone(&def.schema);
         let reader = RowReader::new(&self.engine.loads, &def, &mapping, &format.body, strict, time)?;
-        let mut load = Load::begin(&self.engine.loads, table, schema, &traits, None.into())?;
+        let loads = &self.engine.loads;
+        let admitted = loads.admit(&self.principal, &table, &traits)?;
+        let mut load = Load::begin(loads, table, schema, &traits, None.into(), admitted)?;
         load.is_found_in(def.partitioning.partitions());
         let timeout = properties.timeout()?.unwrap_or_else(|| self.insert_timeout());
         Ok(PendingLoad { load, reader, max_filter_ratio: properties.max_filter_ratio()?, timeout })

@@ -49,8 +49,10 @@ impl EngineSession {
         let traits = LoadTraits { has_label: label.is_some(), from_query: true, ..self.traits(0) };
         let options = self.insert_options();
         let schema = Arc::clone(target.schema());
+        let admitted = self.engine.loads.admit(&self.principal, &table, &traits)?;
         let begin = |loads: &Arc<crate::load::Loads>| {
-            let load = Load::begin(loads, Arc::clone(&table), Arc::clone(&schema), &traits, label.into());
+            let (table, schema) = (Arc::clone(&table), Arc::clone(&schema));
+            let load = Load::begin(loads, table, schema, &traits, label.into(), admitted);
             let mut load = load.map_err(begin_failed)?;
             load.is_found_in(def.partitioning.partitions());
             load.overwrite(overwrites);

@@ -390,6 +390,12 @@ fn properties(grid: &mut Grid, namespace: &dyn Namespace) {
         all.insert("group_commit_data_bytes".to_owned(), own.group_commit_data_bytes.to_string());
         all.insert("group_commit_mode".to_owned(), own.group_commit_mode.to_string());
         all.insert("light_schema_change".to_owned(), own.light_schema_change.to_string());
+        for (name, limit) in [
+            ("max_load_rows_per_second", own.max_load_rows_per_second),
+            ("max_load_bytes_per_second", own.max_load_bytes_per_second),
+        ] {
+            all.extend(limit.map(|limit| (name.to_owned(), limit.to_string())));
+        }
         for (name, value) in all {
             grid.push(vec![
                 CATALOG.into(),

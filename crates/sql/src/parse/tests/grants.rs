@@ -1,5 +1,8 @@
 use super::{error, ok};
-use crate::ast::{GrantStatement, RoleStatement, Show, Statement, TokenStatement, UserName};
+use crate::ast::{
+    GrantStatement, RoleStatement, SetProperty, Show, ShowFilter, ShowTail, Statement, TokenStatement,
+    UserName,
+};
 use tributary_types::ErrorCode;
 use tributary_types::privilege::{GrantScope, Grantee, Grants, Right, Rights};
 
@@ -153,4 +156,33 @@ fn what_cannot_be_granted_is_said() {
     {
         assert_eq!(error(sql).code, ErrorCode::Syntax, "{sql}");
     }
+}
+
+#[test]
+fn properties_of_users_are_set_and_shown() {
+    let user = UserName { name: "u".into(), host: "10.%".into() };
+    let set = |sql: &str| match ok(sql) {
+        Statement::SetProperty(set) => *set,
+        other => panic!("{sql}: {other:?}"),
+    };
+    let properties = vec![("a".to_owned(), "1".to_owned()), ("b".to_owned(), "-1".to_owned())];
+    for list in ["'a' = '1', 'b' = '-1'", "a = 1, `b` = -1", "\"a\"='1',b=\"-1\""] {
+        let expected = SetProperty { user: None, properties: properties.clone() };
+        assert_eq!(set(&format!("set property {list}")), expected, "{list}");
+        let expected = SetProperty { user: Some(user.clone()), properties: properties.clone() };
+        assert_eq!(set(&format!("SET PROPERTY FOR 'u'@'10.%' {list};")), expected, "{list}");
+    }
+    let show = |user, tail| Statement::Show(Box::new(Show::Property { user, tail }));
+    assert_eq!(ok("show property"), show(None, ShowTail::default()));
+    let tail = ShowTail { filter: Some(ShowFilter::Like("max%".into())), ..ShowTail::default() };
+    assert_eq!(ok("show property for 'u'@'10.%' like 'max%'"), show(Some(user), tail));
+    for sql in
+        ["set property", "set property for u", "set property a", "set property a = ", "set property a = b"]
+    {
+        assert_eq!(error(sql).code, ErrorCode::Syntax, "{sql}");
+    }
+    assert!(
+        matches!(ok("set property = 1"), Statement::Set(_)),
+        "a variable of that name is none, which is found later"
+    );
 }

@@ -237,9 +237,9 @@ mod tests {
         let (mut large, mut small) = (0i64, 0i64);
         for number in passed(all) {
             if number < 8 {
-                large += 8 * 1024
+                large += 8 * 1024;
             } else {
-                small += 256
+                small += 256;
             }
             if large < 64 * 1024 && small < 64 * 1024 {
                 assert!((large - small).abs() <= 9 * 1024, "{large} {small}");

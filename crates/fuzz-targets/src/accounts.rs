@@ -121,10 +121,13 @@ fn token_printed(token: &TokenStatement) -> String {
                 });
                 sql += &format!(" LIMITED TO {}", each.collect::<Vec<_>>().join(", "));
             }
-            if let Some(seconds) = lifetime_s.filter(|seconds| *seconds <= u64::from(u32::MAX)) {
-                sql += &format!(" EXPIRES IN {seconds} SECOND");
-            } else if let Some(seconds) = lifetime_s {
-                sql += &format!(" EXPIRES IN {} DAY", seconds / 86_400);
+            if let Some(seconds) = lifetime_s {
+                // More seconds than a number of the statement can say were hours or days.
+                sql += &match *seconds {
+                    seconds if u32::try_from(seconds).is_ok() => format!(" EXPIRES IN {seconds} SECOND"),
+                    seconds if seconds % 86_400 == 0 => format!(" EXPIRES IN {} DAY", seconds / 86_400),
+                    seconds => format!(" EXPIRES IN {} HOUR", seconds / 3600),
+                };
             }
             sql + &format!(" COMMENT {}", text(comment))
         }

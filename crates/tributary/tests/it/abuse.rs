@@ -530,7 +530,7 @@ fn short_statements_take_no_gigabytes() {
             format!("SELECT * FROM d.v{0} UNION ALL SELECT * FROM d.v{0}", level - 1)
         };
         match client.try_query(&format!("CREATE VIEW d.v{level} AS {of}")) {
-            Ok(_) => assert!(level < 20, "views that double were made without end"),
+            Ok(()) => assert!(level < 20, "views that double were made without end"),
             Err(error) => {
                 assert!(level > 5 && error.message.contains("more than 20000 steps"), "{level}: {error}");
                 break;

@@ -7,10 +7,10 @@ use crate::changes::{Shared, uncancelled};
 use crate::error::CatalogError;
 use crate::state::State;
 use crate::store::Operation;
-use crate::users::{OPERATOR_ROLE, PROTECTED_USER, ReplacedPassword, Role, User, UserChange, built_in_role};
+use crate::users::{OPERATOR_ROLE, PROTECTED_USER, Role, User, UserChange, built_in_role};
 use std::sync::Arc;
 use tributary_types::privilege::{GrantScope, Grantee, Grants, Rights};
-use tributary_types::{StoredToken, UserProperty, Verifiers};
+use tributary_types::{StoredToken, UserProperty};
 
 /// Tokens of a user.
 const TOKENS_MAX: usize = 100;
@@ -75,12 +75,15 @@ impl Catalog {
         uncancelled(self.shared().create_user(user)).await
     }
 
-    /// Sets a user's password, and forgets the ones before; `host` is the user's own, not a connection's.
-    ///
-    /// # Errors
-    /// [`CatalogError::UnknownUser`], or [`CatalogError::Store`].
-    pub async fn set_password(&self, name: &str, host: &str, password: impl Into<Verifiers>) -> Result<()> {
-        let password = ReplacedPassword { password: password.into(), set_at_ms: 0, history: 0 };
+    /// Sets a user's password, and forgets the ones before.
+    #[cfg(test)]
+    pub(crate) async fn set_password(
+        &self,
+        name: &str,
+        host: &str,
+        password: impl Into<tributary_types::Verifiers>,
+    ) -> Result<()> {
+        let password = crate::users::ReplacedPassword { password: password.into(), set_at_ms: 0, history: 0 };
         self.alter_user(name, host, UserChange { password: Some(password), ..UserChange::default() }).await
     }
 

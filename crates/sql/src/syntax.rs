@@ -4,7 +4,7 @@ use crate::chains;
 use crate::dialect::Grammar;
 use crate::errors::{self, Parsed};
 use crate::escapes;
-use crate::limits::{STATEMENT_BYTES_MAX, TOKENS_MAX};
+use crate::limits::{BLANKS_MAX, STATEMENT_BYTES_MAX, TOKENS_MAX};
 use crate::retries;
 use crate::temporary;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
@@ -25,43 +25,74 @@ pub(crate) fn prepare_stack() {
     }
 }
 
-/// The number of tokens that a text has at least, counted until it is above a limit. It takes no memory, unlike the tokens.
-fn at_least(sql: &str, limit: usize) -> usize {
-    let bytes = sql.as_bytes();
-    let (mut at, mut count) = (0, 0);
-    while let Some(&byte) = bytes.get(at)
-        && count <= limit
-    {
-        let rest = &bytes[at..];
-        at += match byte {
-            b'\'' | b'"' | b'`' => {
-                count += 1;
-                quoted_len(rest)
-            }
-            b'#' => line_len(rest),
-            b'-' if rest.starts_with(b"--") => line_len(rest),
-            b'/' if rest.starts_with(b"/*") => {
-                let end = rest.windows(2).skip(2).position(|pair| pair == b"*/");
-                end.map_or(rest.len(), |end| end + 4)
-            }
-            b'(' | b')' | b',' => {
-                count += 1;
-                1
-            }
-            byte if is_of_word(byte) => {
-                count += 1;
-                rest.iter().take_while(|byte| is_of_word(**byte)).count()
-            }
-            // Blanks, and signs that may be one with the next.
-            _ => 1,
-        };
+/// Refuses a text of too many tokens before they are made. The tokenizer makes one of each blank, too.
+fn check_tokens(sql: &str) -> Parsed<()> {
+    if sql.len() <= TOKENS_MAX {
+        return Ok(());
     }
-    count
+    let (tokens, blanks) = estimated(sql);
+    let too_many = |max: usize, of: &str| {
+        Err(SqlError::detail(
+            ErrorCode::Unknown,
+            format!(
+                "a statement has more than the {max} {of} that can be parsed (INSERT … VALUES of literals only has no such \
+                 limit): send fewer rows at once, or load a long list into a table"
+            ),
+        ))
+    };
+    if tokens > TOKENS_MAX {
+        return too_many(TOKENS_MAX, "words, numbers, texts and signs");
+    }
+    if blanks > BLANKS_MAX { too_many(BLANKS_MAX, "blanks") } else { Ok(()) }
 }
 
-/// Whether it is in a name or a number, which has a point, too.
+/// About how many tokens a text has, and how many blanks, counted without the memory that they would take. A text is never taken for
+/// a comment that the tokenizer reads: tokens could hide there.
+fn estimated(sql: &str) -> (usize, usize) {
+    let bytes = sql.as_bytes();
+    let (mut at, mut tokens, mut blanks) = (0, 0, 0);
+    while let Some(&byte) = bytes.get(at)
+        && tokens <= TOKENS_MAX
+        && blanks <= BLANKS_MAX
+    {
+        let rest = &bytes[at..];
+        let (len, found) = match byte {
+            b'\'' | b'"' | b'`' => (quoted_len(rest), 1),
+            b'#' => (line_len(rest), 0),
+            // Otherwise it is two signs.
+            b'-' if rest[1..].first() == Some(&b'-') && rest.get(2).is_none_or(u8::is_ascii_whitespace) => {
+                (line_len(rest), 0)
+            }
+            // What follows the mark is executed.
+            b'/' if rest.starts_with(b"/*") && rest.get(2) != Some(&b'!') => {
+                let end = rest.windows(2).skip(2).position(|pair| pair == b"*/");
+                (end.map_or(rest.len(), |end| end + 4), 0)
+            }
+            byte if byte.is_ascii_whitespace() => {
+                blanks += 1;
+                (1, 0)
+            }
+            byte if is_of_word(byte) => word(rest),
+            _ => (1, 1),
+        };
+        at += len;
+        tokens += found;
+    }
+    (tokens, blanks)
+}
+
+/// The length and about the tokens of a name, a number, or several with points between them.
+fn word(rest: &[u8]) -> (usize, usize) {
+    let len = rest.iter().take_while(|byte| is_of_word(**byte)).count();
+    let points = rest[..len].iter().filter(|byte| **byte == b'.').count();
+    // A number has one.
+    let of_number = usize::from(rest[0].is_ascii_digit() || rest[0] == b'.');
+    (len, 1 + points.saturating_sub(of_number))
+}
+
+/// Whether this byte is of a name or a number, or of several with points between them.
 const fn is_of_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || !byte.is_ascii() || matches!(byte, b'_' | b'$' | b'@' | b'.')
+    byte.is_ascii_alphanumeric() || !byte.is_ascii() || matches!(byte, b'_' | b'$' | b'.')
 }
 
 /// The length of a quoted text or name.
@@ -100,15 +131,7 @@ pub(crate) fn tokenize(sql: &str, grammar: &Grammar) -> Parsed<Vec<TokenWithSpan
             ),
         ));
     }
-    if sql.len() > TOKENS_MAX && at_least(sql, TOKENS_MAX) > TOKENS_MAX {
-        return Err(SqlError::detail(
-            ErrorCode::Unknown,
-            format!(
-                "a statement has more than the {TOKENS_MAX} words, numbers, texts and signs that can be parsed (INSERT … VALUES of \
-                 literals only has no such limit): send fewer rows at once, or load a long list into a table"
-            ),
-        ));
-    }
+    check_tokens(sql)?;
     // A comment to the library only if a blank follows.
     let ended = sql.ends_with("--").then(|| format!("{sql}\n"));
     // Its own unescaping is not MySQL's.
@@ -131,17 +154,37 @@ mod tests {
 
     #[test]
     fn tokens_are_counted_without_those_of_texts_and_comments() {
-        for (sql, count) in [
-            ("SELECT a, b FROM t", 6),
-            ("SELECT 'a, b, c', \"d,e\", `f,g`", 6),
-            (r"SELECT 'a\', b', 1", 4),
-            ("SELECT /* 1, 2, 3 */ 1 -- 2, 3\n, 2 # 3, 4", 4),
-            ("SELECT 1.5e3, -1, t.a", 6),
-            ("'open, 1, 2", 1),
+        for (sql, tokens, blanks) in [
+            ("SELECT a, b FROM t", 6, 4),
+            ("SELECT 'a, b, c', \"d,e\", `f,g`", 6, 3),
+            (r"SELECT 'a\', b', 1", 4, 2),
+            ("SELECT 'it''s'", 2, 1),
+            ("SELECT /* 1, 2, 3 */ 1 -- 2, 3\n, 2 # 3, 4", 4, 6),
+            ("SELECT 1.5e3, -1, t.a", 8, 3),
+            ("'open, 1, 2", 1, 0),
+            ("1.1.1.1", 3, 0),
+            ("a.b.c", 3, 0),
         ] {
-            assert_eq!(at_least(sql, 100), count, "{sql}");
+            assert_eq!(estimated(sql), (tokens, blanks), "{sql}");
         }
-        assert_eq!(at_least("1,1,1,1,1,1", 5), 6, "it stops above the limit");
+    }
+
+    #[test]
+    fn tokens_hide_nowhere() {
+        let many = ",1".repeat(TOKENS_MAX);
+        for sql in [
+            format!("SELECT 1--1{many}"),
+            format!("SELECT 1 /*!40000 {many} */"),
+            format!("SELECT a{}", ".a".repeat(TOKENS_MAX)),
+            format!("SELECT {}1", "- ".repeat(TOKENS_MAX + 1)),
+            format!("SELECT {}", "@".repeat(TOKENS_MAX + 1)),
+            format!("SELECT 1{}", ";".repeat(TOKENS_MAX + 1)),
+            format!("SELECT 1{}", "\n".repeat(BLANKS_MAX + 1)),
+        ] {
+            let error = tokenize(&sql, &Grammar::new()).expect_err("too many");
+            assert!(error.message.contains("a statement has more than the"), "{}: {error}", &sql[..20]);
+        }
+        assert!(tokenize(&format!("SELECT '{many}' /* {many} */ # {many}"), &Grammar::new()).is_ok());
     }
 
     #[test]

@@ -5,8 +5,7 @@
 //! size before they are called.
 
 use arrow::array::{Array, ArrayRef, AsArray, StringBuilder};
-use arrow::datatypes::FieldRef;
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::datatypes::{DataType, FieldRef, Int64Type};
 use datafusion::common::{Result, ScalarValue, exec_err};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
@@ -157,7 +156,7 @@ pub fn scalar(inner: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
 
 /// The bytes of the results of a call, as long as they are not above a limit.
 #[derive(Clone, Copy, Debug)]
-struct Results(fn(&[ArrayRef], usize) -> Option<usize>);
+struct Results(fn(&[ArrayRef], usize, usize) -> Option<usize>);
 
 /// It follows from the function: all are equal.
 impl PartialEq for Results {
@@ -204,10 +203,11 @@ impl ScalarUDFImpl for Limited {
         let mut arrays = Vec::with_capacity(args.args.len());
         for arg in &args.args {
             check_copies(self.name(), arg, rows)?;
-            arrays.push(arg.to_array(rows)?);
+            // A constant is an array of one row, which stands for all.
+            arrays.push(arg.to_array(1)?);
         }
         let limit = allowed(&arrays);
-        if (self.results.0)(&arrays, limit).is_none_or(|results| results > limit) {
+        if (self.results.0)(&arrays, rows, limit).is_none_or(|results| results > limit) {
             return refuse(self.name(), limit);
         }
         let result = self.inner.invoke_with_args(args)?;
@@ -226,8 +226,14 @@ impl ScalarUDFImpl for Limited {
     }
 }
 
+/// The place of a row in an array, whose only row stands for all.
+fn place(array: &ArrayRef, row: usize) -> usize {
+    if array.len() == 1 { 0 } else { row }
+}
+
 /// A text of a row, of any of Arrow's arrays of texts; empty for NULL and other types.
 fn text(array: &ArrayRef, row: usize) -> &str {
+    let row = place(array, row);
     if array.is_null(row) {
         return "";
     }
@@ -248,16 +254,16 @@ fn after(text: &str, count: usize, replacement: &str) -> Option<usize> {
     replacement.len().checked_mul(count)?.checked_add(text.len())
 }
 
-fn replaced(args: &[ArrayRef], limit: usize) -> Option<usize> {
+fn replaced(args: &[ArrayRef], rows: usize, limit: usize) -> Option<usize> {
     let [texts, from, to] = args else { return Some(0) };
     // An occurrence has a byte at least, and the empty one is between any two characters.
     let at_most = |row| after(text(texts, row), text(texts, row).len() + 1, text(to, row));
     let count =
         |row| after(text(texts, row), text(texts, row).matches(text(from, row)).count(), text(to, row));
-    sum(texts.len(), at_most).filter(|bytes| *bytes <= limit).or_else(|| sum(texts.len(), count))
+    sum(rows, at_most).filter(|bytes| *bytes <= limit).or_else(|| sum(rows, count))
 }
 
-fn matches_replaced(args: &[ArrayRef], limit: usize) -> Option<usize> {
+fn matches_replaced(args: &[ArrayRef], rows: usize, limit: usize) -> Option<usize> {
     let [texts, patterns, by, ..] = args else { return Some(0) };
     // Groups of a match that a replacement names: together as long as the text for each time that they are named.
     let with_groups = |row: usize, count: usize| {
@@ -266,11 +272,11 @@ fn matches_replaced(args: &[ArrayRef], limit: usize) -> Option<usize> {
         after(text(texts, row), count, text(by, row))?.checked_add(of_groups)
     };
     let at_most = |row| with_groups(row, text(texts, row).len() + 1);
-    if let Some(bytes) = sum(texts.len(), at_most).filter(|bytes| *bytes <= limit) {
+    if let Some(bytes) = sum(rows, at_most).filter(|bytes| *bytes <= limit) {
         return Some(bytes);
     }
     let mut known: Option<(&str, Option<Regex>)> = None;
-    sum(texts.len(), |row| {
+    sum(rows, |row| {
         let pattern = text(patterns, row);
         if known.as_ref().is_none_or(|(known, _)| *known != pattern) {
             known = Some((pattern, Regex::new(pattern).ok()));
@@ -281,14 +287,15 @@ fn matches_replaced(args: &[ArrayRef], limit: usize) -> Option<usize> {
     })
 }
 
-fn repeated(args: &[ArrayRef], _: usize) -> Option<usize> {
+fn repeated(args: &[ArrayRef], rows: usize, _: usize) -> Option<usize> {
     let [values, counts] = args else { return Some(0) };
     let counts = arrow::compute::cast(counts, &DataType::Int64).ok()?;
     let counts = counts.as_primitive::<Int64Type>();
     let each = bytes(values) / values.len().max(1);
     let is_text = matches!(values.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-    sum(values.len(), |row| {
-        let count = if counts.is_null(row) { 0 } else { usize::try_from(counts.value(row)).unwrap_or(0) };
+    sum(rows, |row| {
+        let of = if counts.len() == 1 { 0 } else { row };
+        let count = if counts.is_null(of) { 0 } else { usize::try_from(counts.value(of)).unwrap_or(0) };
         let value = if is_text { text(values, row).len() + size_of::<i32>() } else { each.max(1) };
         value.checked_mul(count)
     })
@@ -318,17 +325,25 @@ mod tests {
         let long = "a".repeat(1 << 20);
         let (text, by) = (array(&[&long]), array(&[&"b".repeat(1000)]));
         let limit = 64 << 20;
-        assert_eq!(replaced(&[Arc::clone(&text), array(&["c"]), Arc::clone(&by)], limit), Some(1 << 20));
+        assert_eq!(replaced(&[Arc::clone(&text), array(&["c"]), Arc::clone(&by)], 1, limit), Some(1 << 20));
         let all = Some((1 << 20) * 1001);
-        assert_eq!(replaced(&[Arc::clone(&text), array(&["a"]), Arc::clone(&by)], limit), all);
-        assert_eq!(matches_replaced(&[Arc::clone(&text), array(&["a"]), Arc::clone(&by)], limit), all);
-        assert_eq!(matches_replaced(&[text, array(&["a+$"]), by], limit), Some((1 << 20) + 1000));
+        assert_eq!(replaced(&[Arc::clone(&text), array(&["a"]), Arc::clone(&by)], 1, limit), all);
+        assert_eq!(matches_replaced(&[Arc::clone(&text), array(&["a"]), Arc::clone(&by)], 1, limit), all);
+        assert_eq!(matches_replaced(&[text, array(&["a+$"]), by], 1, limit), Some((1 << 20) + 1000));
+    }
+
+    #[test]
+    fn a_constant_counts_for_each_row() {
+        let by = array(&[&"b".repeat(1 << 20)]);
+        let args = [array(&["a"; 100]), array(&["a"]), by];
+        assert_eq!(replaced(&args, 100, 64 << 20), Some(100 * ((1 << 20) + 1)));
+        assert_eq!(repeated(&[array(&["xyzw"]), Arc::new(Int64Array::from(vec![10]))], 3, 0), Some(240));
     }
 
     #[test]
     fn a_list_of_copies_counts_each() {
         let counts: ArrayRef = Arc::new(Int64Array::from(vec![Some(2_000_000_000), None]));
-        let bytes = repeated(&[array(&["x", "y"]), counts], 0);
+        let bytes = repeated(&[array(&["x", "y"]), counts], 2, 0);
         assert_eq!(bytes, Some(10_000_000_000));
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::TestEngine;
 use std::net::Ipv4Addr;
-use tributary_catalog::UserChange;
+use tributary_catalog::{ReplacedPassword, UserChange};
 use tributary_types::AuthPlugin;
 
 const HOST: &str = "10.0.0.1";
@@ -39,7 +39,9 @@ async fn a_password_is_right_however_it_is_stored_and_remembered_until_it_change
         assert!(is_password(name, "right").await, "from memory");
         assert!(!is_password(name, "wrong").await, "from memory");
         let other = logins.verifiers(clear("other", AuthPlugin::CachingSha2)).await.expect("it is stored");
-        test.engine.catalog.set_password(name, "%", other).await.expect("it exists");
+        let password = Some(ReplacedPassword { password: other, set_at_ms: 0, history: 0 });
+        let change = UserChange { password, ..UserChange::default() };
+        test.engine.catalog.alter_user(name, "%", change).await.expect("it exists");
         assert_eq!(logins.proven(&user()), None, "the memory ends with the password");
         assert!(!is_password(name, "right").await);
         assert!(is_password(name, "other").await);

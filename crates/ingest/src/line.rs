@@ -132,7 +132,10 @@ impl State {
         let quantum = host::limit(QUANTUM_BYTES, QUANTUM_BYTES_SIMULATED);
         loop {
             let user = *self.turns.front()?;
-            let waiting = self.waiting.get_mut(&user).expect("users with turns have loads");
+            let Some(waiting) = self.waiting.get_mut(&user) else {
+                self.turns.pop_front();
+                continue;
+            };
             while waiting.loads.front().is_some_and(|(_, sender)| sender.is_closed()) {
                 waiting.loads.pop_front();
             }

@@ -18,6 +18,7 @@ pub(crate) mod info;
 pub(crate) mod labels;
 pub(crate) mod lanes;
 pub(crate) mod load_records;
+pub(crate) mod names;
 pub(crate) mod overwrites;
 pub(crate) mod partial_update;
 pub(crate) mod row_changes;
@@ -45,8 +46,8 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tributary_decode::{Block, Counts, Reject, blocks_to_batches};
 use tributary_ingest::{
-    Answered, AutoIncrements, Body, Ingest, IngestError, LoadRows, LoadTraits, Reservation, Route, Source,
-    TransactionKind, TransactionStatus, route,
+    Answered, AutoIncrements, Body, Ingest, IngestError, LoadCounts, LoadRows, LoadTraits, NamedLoad,
+    Reservation, Route, Source, TransactionKind, TransactionStatus, route,
 };
 use tributary_query::QueryEngine;
 use tributary_table::{Replaced, Table};
@@ -212,6 +213,8 @@ struct Extras {
     known_keys: Option<Box<KnownKeys>>,
     /// The rows that it replaces.
     overwrites: Option<Overwrites>,
+    /// Its name, by which it may have been loaded before.
+    named: Option<Box<NamedLoad>>,
 }
 
 /// The rows that a load replaces, with its commit.
@@ -239,6 +242,8 @@ pub(crate) struct Outcome {
     pub committed: Option<LoadCommitted>,
     /// How it was committed in the end.
     pub route: Route,
+    /// It was loaded before, with these counts.
+    pub repeated: Option<Box<LoadCounts>>,
 }
 
 #[derive(Debug)]
@@ -360,6 +365,11 @@ impl Load {
         self.reservation.as_ref().map(|reservation| (reservation.txn(), reservation.label()))
     }
 
+    /// The label, if the client chose it.
+    pub fn chosen_label(&self) -> Option<&Label> {
+        self.reservation.as_ref().filter(|reservation| reservation.is_kept()).map(Reservation::label)
+    }
+
     /// The label of a load that shares no group, and its database.
     fn named(&self) -> Option<(DbId, Label)> {
         let (_, label) = self.transaction()?;
@@ -412,6 +422,7 @@ impl Load {
             Box::pin(self.abort("too many rows were rejected")).await;
             return Finished { error_url, outcome: Err(LoadError::Filtered) };
         }
+        let rows_counts = rows.counts;
         let rows = match self.sink.take_small() {
             Some(rows) => Ok(rows),
             None => Box::pin(self.sink.take_files()).await,
@@ -424,11 +435,21 @@ impl Load {
             // Rows that can't be read back are in memory; there are no files.
             return Finished { error_url, outcome: Err(error.into()) };
         }
-        if rows.is_empty() && (self.reservation.is_none() || !self.is_kept_empty) {
+        if self.is_named() {
+            match Box::pin(self.claim(loads, rows_counts, &mut rows, &limits)).await {
+                Ok(None) => {}
+                Ok(Some(outcome)) => return Finished { error_url, outcome: Ok(outcome) },
+                Err(error) => return Finished { error_url, outcome: Err(error) },
+            }
+        }
+        if rows.is_empty() && rows.key.is_none() && (self.reservation.is_none() || !self.is_kept_empty) {
             if let Some(reservation) = self.reservation.take() {
                 reservation.abort("the load has no rows");
             }
-            return Finished { error_url, outcome: Ok(Outcome { committed: None, route: self.route }) };
+            return Finished {
+                error_url,
+                outcome: Ok(Outcome { committed: None, route: self.route, repeated: None }),
+            };
         }
         if let Some(keys) = self.extras.as_mut().and_then(|extras| extras.known_keys.take())
             && let Err(error) = Box::pin(keys.check(self.sink.table(), &rows)).await
@@ -467,7 +488,8 @@ impl Load {
                     Route::Own(_) => TransactionStatus::Visible,
                     Route::GroupAsync | Route::GroupSync(_) => TransactionStatus::Prepare,
                 };
-                Ok(Outcome { committed: Some(LoadCommitted { label, txn, status }), route: routed })
+                let committed = Some(LoadCommitted { label, txn, status });
+                Ok(Outcome { committed, route: routed, repeated: None })
             }
             Ok(Err(error)) => Err(error.into()),
             Err(interrupted) => {

@@ -2,6 +2,7 @@
 //!
 //! Not here: statements, loads, the execution of queries (`query`).
 
+mod live;
 pub(crate) mod namespace;
 
 use crate::access::Access;

@@ -5,6 +5,7 @@
 mod definitions;
 mod ends;
 mod jobs;
+mod names;
 mod outfile;
 mod prepared;
 mod rows;

@@ -61,6 +61,8 @@ impl TestEngine {
                 wal_limit: WalLimit::Percent(10),
                 wal: tributary_wal::WalOptions { segment_bytes: 1 << 20, ..Default::default() },
                 memory_limit_bytes: 64 << 20,
+                keys_dir: directory.path().join("load_keys"),
+                load_keys_max: 1_000_000,
                 label_keep: Duration::from_secs(3600),
                 precommit_timeout: Duration::from_secs(3600),
                 sweep_interval: Duration::from_secs(3600),

@@ -43,13 +43,15 @@ pub enum LoadStatus {
     LabelAlreadyExists {
         existing: ExistingJob,
     },
+    /// The channel has the load's rows already.
+    OffsetAlreadyExists,
 }
 
 impl LoadStatus {
     /// Whether the load failed as a whole.
     #[must_use]
     pub const fn is_failure(self) -> bool {
-        matches!(self, Self::Fail | Self::LabelAlreadyExists { .. })
+        matches!(self, Self::Fail | Self::LabelAlreadyExists { .. } | Self::OffsetAlreadyExists)
     }
 
     /// As answers and SHOW STREAM LOAD have it.
@@ -60,6 +62,7 @@ impl LoadStatus {
             Self::Fail => "Fail",
             Self::PublishTimeout => "Publish Timeout",
             Self::LabelAlreadyExists { .. } => "Label Already Exists",
+            Self::OffsetAlreadyExists => "Offset Already Exists",
         }
     }
 }
@@ -109,6 +112,10 @@ pub struct LoadAnswer {
     pub first_error_msg: Option<String>,
     /// The reason why group commit, or its asynchronous mode, was requested and not used.
     pub fallback_reason: Option<String>,
+    /// The load was loaded before, and this is the answer of then. Shown only if it was.
+    pub repeated: bool,
+    /// Where the next load of the channel begins.
+    pub channel_next_offset: Option<u64>,
     /// The table, as far as it is known; not shown.
     pub table: Option<TableRef>,
     /// The load was refused by a limit, and may succeed after this time: HTTP 429.
@@ -137,6 +144,8 @@ impl LoadAnswer {
             error_url: None,
             first_error_msg: None,
             fallback_reason: None,
+            repeated: false,
+            channel_next_offset: None,
             table: None,
             retry_after: None,
         }
@@ -239,6 +248,8 @@ impl LoadAnswer {
             error_url: self.error_url.as_deref().filter(|url| !url.is_empty()),
             first_error_msg: self.first_error_msg.as_deref().filter(|text| !text.is_empty()),
             fallback: self.fallback_reason.as_deref().filter(|text| !text.is_empty()),
+            repeated: self.repeated.then_some(true),
+            channel_next_offset: self.channel_next_offset,
         })
     }
 }
@@ -304,6 +315,10 @@ struct Document<'a> {
     first_error_msg: Option<&'a str>,
     #[serde(rename = "GroupCommitFallback", skip_serializing_if = "Option::is_none")]
     fallback: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeated: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channel_next_offset: Option<u64>,
 }
 
 #[cfg(test)]

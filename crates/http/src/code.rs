@@ -13,6 +13,9 @@ pub enum LoadCode {
     Analysis,
     DataQuality,
     LabelAlreadyExists,
+    OffsetAlreadyExists,
+    OffsetOutOfRange,
+    KeyConflict,
     NotImplemented,
     Internal,
     Cancelled,
@@ -21,7 +24,7 @@ pub enum LoadCode {
 }
 
 impl LoadCode {
-    /// Doris's name of the code.
+    /// Doris's name of the code, if it has one.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -33,6 +36,9 @@ impl LoadCode {
             Self::Analysis => "ANALYSIS_ERROR",
             Self::DataQuality => "DATA_QUALITY_ERROR",
             Self::LabelAlreadyExists => "LABEL_ALREADY_EXISTS",
+            Self::OffsetAlreadyExists => "OFFSET_ALREADY_EXISTS",
+            Self::OffsetOutOfRange => "OFFSET_OUT_OF_RANGE",
+            Self::KeyConflict => "IDEMPOTENCY_KEY_CONFLICT",
             Self::NotImplemented => "NOT_IMPLEMENTED_ERROR",
             Self::Internal => "INTERNAL_ERROR",
             Self::Cancelled => "CANCELLED",

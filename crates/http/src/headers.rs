@@ -7,6 +7,7 @@
 mod columns;
 mod error;
 mod foreign;
+mod names;
 mod tables;
 
 use crate::code::LoadCode;
@@ -19,7 +20,7 @@ use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use std::time::Duration;
 use tributary_decode::{BodyFormat, Compression, FormatError, LoadFormat};
-use tributary_types::{GroupCommitMode, Label, TxnId};
+use tributary_types::{GroupCommitMode, Label, LoadName, TxnId};
 
 /// Request headers, read as Doris reads them.
 #[derive(Clone, Copy)]
@@ -58,6 +59,7 @@ impl<'a> Headers<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Early {
     pub(crate) label: Option<Label>,
+    name: Option<LoadName>,
     group_commit: Option<GroupCommitMode>,
     /// A refusal that Doris reports after the label is stored until then.
     format: Result<LoadFormat, HeaderError>,
@@ -109,6 +111,7 @@ impl Early {
             timeout: timeout(headers)?,
             comment: headers.owned("comment")?.unwrap_or_default(),
             label: headers.text("label")?.map(Label::new).transpose()?,
+            name: names::of(headers)?,
         })
     }
 }
@@ -136,6 +139,7 @@ pub(crate) fn stream_load(
         table,
         user,
         label: early.label,
+        name: early.name,
         format,
         compression: early.compression,
         columns,
@@ -177,6 +181,7 @@ pub(crate) fn http_stream(
         sql,
         user,
         label: early.label,
+        name: early.name,
         // The statement determines the format of the body.
         table_headers: tables::table_headers(headers, Some((&merge, update)))?,
         strict_mode: strict_mode(headers)?,

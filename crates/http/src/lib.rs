@@ -52,7 +52,7 @@ pub use request::{
 pub use route::{error_url, file_of_error_url};
 pub use server::serve;
 pub use service::{
-    AnsweredLoad, Authenticator, Backend, ErrorLogReader, Health, InspectService, LabelInfo, LoadRoute,
-    LoadService, Services, WalCount,
+    AnsweredLoad, AskedName, Authenticator, Backend, ErrorLogReader, Health, InspectService, LabelInfo,
+    LoadRoute, LoadService, NamedState, Services, StoredLoad, WalCount,
 };
 pub use tributary_decode::Compression;

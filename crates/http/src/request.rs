@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 use tributary_decode::{BodyFormat, Compression};
-use tributary_types::{GroupCommitMode, Label, PartitionNames, TableRef, TxnId};
+use tributary_types::{GroupCommitMode, Label, LoadName, PartitionNames, TableRef, TxnId};
 
 /// A load's timeout when the header `timeout` is absent.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(600);
@@ -84,6 +84,8 @@ pub struct StreamLoadRequest {
     /// The authenticated user.
     pub user: String,
     pub label: Option<Label>,
+    /// The headers by which a repetition of the load is known.
+    pub name: Option<LoadName>,
     pub format: BodyFormat,
     /// How the body is packed on the wire, by `Content-Encoding` or `compress_type`.
     /// [`crate::LoadBody`] undoes it.
@@ -128,6 +130,8 @@ pub struct HttpStreamRequest {
     pub user: String,
     /// The header `label`; `WITH LABEL` in the statement is the service's to find.
     pub label: Option<Label>,
+    /// As in [`StreamLoadRequest`].
+    pub name: Option<LoadName>,
     pub max_filter_ratio: f64,
     pub strict_mode: bool,
     pub timeout: Duration,

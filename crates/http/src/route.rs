@@ -18,6 +18,7 @@ pub(crate) enum Route {
     Backends,
     Schema { db: String, table: String },
     Count { db: String, table: String },
+    NamedLoad { db: String, table: String },
     LoadState { db: String },
     LoadInfo { db: String },
     Cancel { db: String },
@@ -69,6 +70,9 @@ impl Route {
                 Self::StreamLoad { db: database(db)?, table: decoded(table)? }
             }
             ["api", db, table, "_schema"] => Self::Schema { db: database(db)?, table: decoded(table)? },
+            ["api", db, table, "_load_state"] => {
+                Self::NamedLoad { db: database(db)?, table: decoded(table)? }
+            }
             ["api", db, table, "_count"] => Self::Count { db: database(db)?, table: decoded(table)? },
             _ => return Err(NoRoute::UnknownPath),
         })

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use tokio::io::AsyncRead;
-use tributary_types::{Label, Principal, SqlError, TableDef, TxnId};
+use tributary_types::{Label, LoadKey, Principal, SqlError, TableDef, TxnId};
 
 /// The text of an error log, streamed.
 pub type ErrorLogReader = Pin<Box<dyn AsyncRead + Send>>;
@@ -42,6 +42,34 @@ pub struct LabelInfo {
     pub reason: String,
     /// The error log's address; empty if there is none.
     pub error_url: String,
+}
+
+/// A name of a load that a client asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AskedName {
+    Key(LoadKey),
+    Channel(LoadKey),
+}
+
+/// The load that was stored with a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredLoad {
+    pub txn_id: TxnId,
+    pub label: String,
+    pub loaded_rows: u64,
+    pub filtered_rows: u64,
+    pub unselected_rows: u64,
+}
+
+/// The state of a name of loads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedState {
+    /// `NONE`: nothing was stored with it; `RUNNING`, `DURABLE` or `VISIBLE`: of the load, or of the channel's last one.
+    pub state: &'static str,
+    /// The load, or the channel's last one.
+    pub load: Option<StoredLoad>,
+    /// Where the channel's next load begins.
+    pub next_offset: u64,
 }
 
 /// A load and how it was answered.
@@ -170,6 +198,18 @@ pub trait InspectService: Send + Sync + 'static {
         db: &str,
         label: &str,
     ) -> Result<Option<LabelInfo>, SqlError>;
+
+    /// Returns the state of an idempotency key or a channel of a table.
+    ///
+    /// # Errors
+    /// Unknown database or table, no privilege, keys that can't be read.
+    async fn named_load(
+        &self,
+        principal: &Principal,
+        db: &str,
+        table: &str,
+        asked: &AskedName,
+    ) -> Result<NamedState, SqlError>;
 
     /// Cancels the load of a label that has not ended.
     ///

@@ -74,6 +74,8 @@ async fn open(def: &Arc<TableDef>) -> (Arc<Ingest>, Arc<Table>) {
         wal_limit: WalLimit::Bytes(4 << 30),
         wal: WalOptions::default(),
         memory_limit_bytes: 4 << 30,
+        keys_dir: PathBuf::from("/keys"),
+        load_keys_max: 1_000_000,
         label_keep: LONG,
         precommit_timeout: LONG,
         sweep_interval: LONG,

@@ -1,6 +1,6 @@
 //! Errors of loads after their rows were decoded.
 
-use tributary_types::{ErrorCode, Label, SqlError, TableRef, TxnId};
+use tributary_types::{ErrorCode, Label, LoadKey, LoadName, SqlError, TableRef, TxnId};
 use tributary_wal::WalError;
 
 /// Errors of this crate.
@@ -72,6 +72,43 @@ pub enum IngestError {
     OldSchema,
     #[error("labels can't be stored: {0}; they are used as before")]
     Labels(String),
+    #[error(
+        "{name} was used for other bytes{}; nothing of this load was kept: a retry sends the same bytes, and \
+         another load has another key or offset",
+        of_transaction(*.txn)
+    )]
+    NameOfOtherBytes { name: LoadName, txn: TxnId },
+    #[error(
+        "the first load with {name} is still running after {seconds} s; nothing of this load was kept, retry it"
+    )]
+    NameRunning { name: LoadName, seconds: u64 },
+    #[error(
+        "the outcome of the first load with {name} is not known until the server has restarted; nothing of this \
+         load was kept, retry it then"
+    )]
+    NameUnknown { name: LoadName },
+    #[error(
+        "offset {offset} already exists in channel [{channel}], whose next offset is {next}; nothing of this load was kept: its rows \
+         are stored, continue at the next offset"
+    )]
+    OffsetExists { channel: LoadKey, offset: u64, next: u64 },
+    #[error(
+        "offset {offset} is out of range in channel [{channel}], whose next offset is {next}; nothing of this load was kept: send what \
+         is between them first"
+    )]
+    OffsetOutOfRange { channel: LoadKey, offset: u64, next: u64 },
+    #[error(
+        "{limit} channels are kept, which is the most; nothing of the load was kept: use fewer channels, or drop tables that are no \
+         longer needed"
+    )]
+    TooManyChannels { limit: usize },
+    #[error(
+        "{limit} idempotency keys are kept, which is the limit (load_keys_max); nothing of the load was kept: raise the limit, lower \
+         label_keep_max_second, or load without a key"
+    )]
+    TooManyKeys { limit: u64 },
+    #[error("idempotency keys can't be read: {0}; nothing of the load was kept, retry it")]
+    KeysUnreadable(String),
     #[error("the server is shutting down; nothing of the load was kept")]
     ShuttingDown,
     #[error("{0}")]
@@ -95,6 +132,11 @@ impl From<IngestError> for SqlError {
         };
         Self::detail(code, error.to_string())
     }
+}
+
+/// The transaction, if it has begun.
+fn of_transaction(txn: TxnId) -> String {
+    if txn.0 == 0 { String::new() } else { format!(" by transaction {txn}") }
 }
 
 pub(crate) fn wal_error(error: WalError) -> IngestError {

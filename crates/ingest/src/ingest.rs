@@ -2,6 +2,7 @@
 
 use crate::error::IngestError;
 use crate::group::CloseReason;
+use crate::keys::{ChannelState, Claimed, FirstAnswer, KeyFigures, LoadCounts, LoadKeys, NamedLoad};
 use crate::load::route::switch_of_rows;
 use crate::load::{Answered, LoadRows};
 use crate::maintenance::stalled::{FlushFailures, StalledFlushes};
@@ -26,7 +27,7 @@ use tokio::sync::Notify;
 use tributary_table::{Table, UnpublishedFiles};
 use tributary_types::lock::{Rank, Ranked};
 use tributary_types::{
-    GroupCommitMode, Label, Partitions, TableDef, TableId, TransactionKind, Version, host,
+    GroupCommitMode, Label, LoadName, Partitions, TableDef, TableId, TransactionKind, Version, host,
 };
 use tributary_wal::Disk;
 
@@ -77,10 +78,19 @@ impl Ingest {
         options.wal.may_write_here.get_or_insert(processors > options.wal_dirs.len());
         let mut logs = recovery::read_logs(&options, &disk, &tables, history)?;
         let watcher = Watcher::new(metrics.background_panics.clone());
+        let keys = LoadKeys::open(
+            Arc::clone(&disk),
+            options.keys_dir.clone(),
+            options.label_keep,
+            options.load_keys_max,
+        );
+        let keys =
+            keys.map_err(|error| IngestError::Recovery(format!("idempotency keys can't be read: {error}")))?;
         let core = Arc::new(Core {
             transactions: Arc::new(Transactions::new(logs.next_txn)),
             metrics,
             memory: Arc::new(MemoryBudget::new(options.memory_limit_bytes)),
+            keys: Arc::new(keys),
             timer: OnceLock::new(),
             tasks: Tasks::current(),
         });
@@ -137,6 +147,7 @@ impl Ingest {
     pub fn detach(&self, table: TableId) {
         let queue = self.queues.write().remove(&table);
         self.flush_failures.forget(table);
+        self.core.keys.forget_table(table);
         if let Some(queue) = queue {
             queue.drop_table();
         }
@@ -237,6 +248,49 @@ impl Ingest {
             None => return Err(IngestError::Timeout { seconds: timeout.as_secs(), label: joined.label }),
         };
         Ok(Answered { label: joined.label, txn: joined.txn, version: Some(version) })
+    }
+
+    /// The answer to the first load with a name, if it is known.
+    ///
+    /// # Errors
+    /// [`IngestError::KeysUnreadable`]; [`IngestError::OffsetExists`] and [`IngestError::OffsetOutOfRange`] for an offset that the
+    /// channel can't have next, unless one of its loads is running.
+    pub fn first_answer(&self, table: TableId, name: &LoadName) -> Result<Option<FirstAnswer>, IngestError> {
+        self.core.keys.first_answer(table, name)
+    }
+
+    /// Whether a load with the key, or one of the channel, has no outcome yet.
+    #[must_use]
+    pub fn is_running(&self, table: TableId, name: &LoadName) -> bool {
+        self.core.keys.is_running(table, name)
+    }
+
+    /// The channels of a table, or all, in the order of tables and names.
+    #[must_use]
+    pub fn channels(&self, table: Option<TableId>) -> Vec<ChannelState> {
+        self.core.keys.channels(table)
+    }
+
+    /// Takes a name for a load that is about to be committed, or says how the first load with it was answered. While that
+    /// is running, waits for its end, for at most `patience`.
+    ///
+    /// # Errors
+    /// The name is of other bytes, the channel can't have the offset next, the first load's outcome is unknown or does not come in
+    /// time, there are too many names, or they can't be read. Nothing of the load was stored.
+    pub async fn claim(
+        &self,
+        table: TableId,
+        load: &NamedLoad,
+        counts: LoadCounts,
+        patience: Duration,
+    ) -> Result<Claimed, IngestError> {
+        self.core.keys.claim(table, load, counts, patience).await
+    }
+
+    /// The kept idempotency keys in numbers.
+    #[must_use]
+    pub fn key_figures(&self) -> KeyFigures {
+        self.core.keys.figures()
     }
 
     /// Begins a transaction of one load. A label that a client chose stays taken after the

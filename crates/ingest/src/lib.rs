@@ -12,6 +12,7 @@
 //! | --- | --- | --- |
 //! | `load` | a load's rows, and the one rule that says which loads may share a group | groups, the log |
 //! | `group` | one group, as data: its loads, and what its commit publishes | locks of queues, answers |
+//! | `keys` | names of loads, by which repetitions are known, and their answers | groups, rows |
 //! | `queue` | one table's open group, closed groups and commits, as a state machine | labels, other tables |
 //! | `transactions` | labels, states of transactions, two-phase loads, positions of sources, values given to rows | groups |
 //! | `memory` | the budget for rows in memory, and how loads wait for it | what the rows are |
@@ -26,6 +27,7 @@ mod changes;
 pub mod error;
 pub mod group;
 pub mod ingest;
+pub mod keys;
 mod line;
 pub mod load;
 pub mod maintenance;
@@ -43,6 +45,7 @@ pub use changes::replace_partitions::PartitionSwitch;
 pub use changes::schema_change::Switched;
 pub use error::IngestError;
 pub use ingest::Ingest;
+pub use keys::{AnsweredAs, ChannelState, Claim, Claimed, FirstAnswer, KeyFigures, LoadCounts, NamedLoad};
 pub use load::route::{Body, Fallback, LoadTraits, Route, Source, Switch, route};
 pub use load::{Answered, LoadRows, route};
 pub use maintenance::stalled::StalledFlushes;

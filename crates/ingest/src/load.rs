@@ -2,6 +2,7 @@
 
 pub mod route;
 
+use crate::keys::Claim;
 use crate::memory::InFlight;
 use std::sync::Arc;
 use tributary_decode::Block;
@@ -32,6 +33,8 @@ pub struct LoadRows {
     pub partitions: Option<Arc<Partitions>>,
     /// The load's share of the memory budget so far.
     pub in_flight: Option<Arc<InFlight>>,
+    /// Its hold of its idempotency key, if it has one.
+    pub key: Option<Arc<Claim>>,
     /// The user with whom it shares the memory and the log when they are short.
     pub user: UserKey,
 }
@@ -42,9 +45,9 @@ impl LoadRows {
     pub fn of_blocks(schema: Arc<TableSchema>, blocks: Vec<Block>) -> Self {
         let rows = blocks.iter().map(|block| block.row_count() as u64).sum();
         let bytes = blocks.iter().map(|block| block.len_bytes() as u64).sum();
-        let (unpublished, replaces, partitions, in_flight) = (None, None, None, None);
+        let (unpublished, replaces, partitions, in_flight, key) = (None, None, None, None, None);
         let user = UserKey::default();
-        Self { schema, blocks, unpublished, rows, bytes, replaces, partitions, in_flight, user }
+        Self { schema, blocks, unpublished, rows, bytes, replaces, partitions, in_flight, key, user }
     }
 
     /// Rows in data files that were written ahead.
@@ -61,17 +64,23 @@ impl LoadRows {
         self.unpublished.as_deref().map_or(&[], |files| &files[..])
     }
 
-    /// The load's data files are in an entry of the log from now on, or may be.
-    pub(crate) fn files_are_submitted(&self) {
+    /// The load's data files and its key are in an entry of the log from now on, or may be.
+    pub(crate) fn is_submitted(&self) {
         if let Some(files) = &self.unpublished {
             files.are_submitted();
         }
+        if let Some(key) = &self.key {
+            key.is_submitted();
+        }
     }
 
-    /// The log has refused the entry with the load's data files for sure.
-    pub(crate) fn files_are_refused(&self) {
+    /// The log has refused the entry with the load's data files and its key for sure.
+    pub(crate) fn is_refused(&self) {
         if let Some(files) = &self.unpublished {
             files.are_refused();
+        }
+        if let Some(key) = &self.key {
+            key.is_refused();
         }
     }
 

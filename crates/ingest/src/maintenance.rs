@@ -83,6 +83,10 @@ impl Ingest {
         if let Err(error) = self.labels.purge(before_ms).await {
             tracing::warn!(%error, "old labels can't be purged now");
         }
+        let keys = Arc::clone(&self.core.keys);
+        if let Err(error) = tasks::blocking(move || keys.purge()).await {
+            tracing::warn!(%error, "old idempotency keys can't be purged now");
+        }
         let late_ms = now_ms - self.options.precommit_timeout.as_millis() as i64;
         let late: Vec<_> = {
             let prepared = self.prepared.lock();

@@ -42,7 +42,11 @@ pub struct IngestOptions {
     pub wal: WalOptions,
     /// Bytes of rows in memory (groups and memtables) at which loads wait for flushes.
     pub memory_limit_bytes: u64,
-    /// How long a label stays used after its transaction's end.
+    /// A directory for files of idempotency keys.
+    pub keys_dir: PathBuf,
+    /// The most idempotency keys that are kept; beyond them, loads with keys are refused.
+    pub load_keys_max: u64,
+    /// How long a label or an idempotency key stays used after its transaction's end.
     pub label_keep: Duration,
     /// A prepared two-phase load is aborted after this time.
     pub precommit_timeout: Duration,

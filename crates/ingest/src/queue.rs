@@ -32,6 +32,7 @@ use crate::error::IngestError;
 use crate::group::appends::Appends;
 use crate::group::member::Member;
 use crate::group::{CloseReason, Group};
+use crate::keys::LoadKeys;
 use crate::load::LoadRows;
 use crate::maintenance::wal_space::WalSpace;
 use crate::memory::MemoryBudget;
@@ -58,6 +59,7 @@ pub(crate) struct Core {
     pub transactions: Arc<Transactions>,
     pub metrics: Arc<IngestMetrics>,
     pub memory: Arc<MemoryBudget>,
+    pub keys: Arc<LoadKeys>,
     pub timer: std::sync::OnceLock<Timer>,
     pub tasks: Tasks,
 }

@@ -11,6 +11,8 @@ use crate::error::IngestError;
 use crate::error::wal_error;
 use crate::group::Group;
 use crate::group::columns::columns;
+use crate::keys::AnsweredAs;
+use crate::keys::record::Kept;
 use crate::load::LoadRows;
 use crate::maintenance::wal_space::WalSpace;
 use crate::options::{IngestOptions, SchemaHistory};
@@ -72,6 +74,8 @@ impl Logs {
 pub(crate) struct Contents {
     changes: HashMap<TableId, BTreeMap<Version, Change>>,
     finished: Vec<TransactionInfo>,
+    /// Idempotency keys and channels of stored loads.
+    kept: Vec<Kept>,
     unfinished: BTreeMap<TxnId, Pending>,
     /// The logs of the changes.
     homes: HashMap<TableId, usize>,
@@ -140,6 +144,8 @@ struct Pending {
     last: Lsn,
     log: usize,
     loads: Vec<LoadData>,
+    /// Keys and channels of loads that count only with the commit, with the loads' numbers.
+    kept: Vec<(u32, Kept)>,
     prepare: Option<PrepareBody>,
 }
 
@@ -188,6 +194,7 @@ impl Reader<'_> {
             }
             kind::DATA_ASYNC | kind::DATA_HELD => self.data(log, lsn, &entry),
             kind::COMMIT => self.commit(log, lsn, &entry),
+            kind::KEY | kind::CHANNEL => self.kept(log, lsn, &entry),
             kind::PREPARE => self.prepare(log, lsn, &entry),
             kind::ABORT => self.abort(&entry),
             kind::TRUNCATE => {
@@ -235,6 +242,21 @@ impl Reader<'_> {
         Ok(())
     }
 
+    fn kept(&mut self, log: usize, lsn: Lsn, entry: &Entry) -> Result<(), IngestError> {
+        let kept = record::read_kept(entry).ok_or_else(|| {
+            IngestError::Recovery(format!(
+                "an idempotency key or a channel in the write-ahead log at LSN {lsn} can't be read; it may be of a newer server: start that one"
+            ))
+        })?;
+        if kept.record().answered_as == AnsweredAs::GroupAsync {
+            // Its rows were acknowledged with this entry, whatever becomes of the group.
+            self.contents.kept.push(kept);
+        } else {
+            self.pending(log, lsn, entry).kept.push((entry.tag, kept));
+        }
+        Ok(())
+    }
+
     fn pending(&mut self, log: usize, lsn: Lsn, entry: &Entry) -> &mut Pending {
         let pending = self.contents.unfinished.entry(entry.txn).or_insert_with(|| Pending {
             table: entry.table,
@@ -242,6 +264,7 @@ impl Reader<'_> {
             last: lsn,
             log,
             loads: Vec::new(),
+            kept: Vec::new(),
             prepare: None,
         });
         pending.last = lsn;
@@ -250,7 +273,10 @@ impl Reader<'_> {
 
     fn commit(&mut self, log: usize, lsn: Lsn, entry: &Entry) -> Result<(), IngestError> {
         let body: CommitBody = parse(lsn, entry)?;
-        let pending = self.contents.unfinished.remove(&entry.txn);
+        let mut pending = self.contents.unfinished.remove(&entry.txn);
+        let kept = pending.as_mut().map(|pending| std::mem::take(&mut pending.kept)).unwrap_or_default();
+        let counts = |(load, _): &(u32, Kept)| !body.excluded.contains(load);
+        self.contents.kept.extend(kept.into_iter().filter(counts).map(|(_, kept)| kept));
         let table = self.tables.get(&entry.table);
         // The label of a load stays used when its table is dropped.
         let begun = NewTransaction {
@@ -344,11 +370,16 @@ pub(crate) async fn replay(
     for info in contents.finished {
         core.transactions.restore(info, false);
     }
+    let mut labels = HashMap::new();
+    for kept in contents.kept {
+        labels.insert(kept.record().txn, kept.record().label.label());
+        core.keys.restore(kept);
+    }
     let queues = queues.into_iter().map(|queue| (queue.table.id(), queue)).collect();
     let mut recovered = Recovered { queues, prepared: PreparedLoads::new(), report };
     for (txn, pending) in contents.unfinished {
         let had_commit = contents.given_up.had_commit(txn, &pending);
-        recovered.finish(core, txn, pending, had_commit).await?;
+        recovered.finish(core, txn, pending, (had_commit, labels.remove(&txn))).await?;
     }
     Ok(recovered)
 }
@@ -420,7 +451,7 @@ impl Recovered {
         core: &Core,
         txn: TxnId,
         pending: Pending,
-        had_commit: bool,
+        (had_commit, label): (bool, Option<Label>),
     ) -> Result<(), IngestError> {
         let Some(queue) = self.queues.get(&pending.table) else { return Ok(()) };
         let report = &mut self.report;
@@ -444,7 +475,7 @@ impl Recovered {
         report.groups_finished += 1;
         let mut unanswered: Vec<u32> = held.into_iter().map(|data| data.load).collect();
         unanswered.dedup();
-        let group = recovered_group(core, queue, txn, pending.low, acknowledged, unanswered);
+        let group = recovered_group(core, queue, (txn, label), pending.low, acknowledged, unanswered);
         report.rows_replayed += group.rows;
         queue.commit_recovered(group).await;
         tracing::debug!(%txn, log = pending.log, "committed a group that a crash left open");
@@ -463,13 +494,14 @@ impl Recovered {
 fn recovered_group(
     core: &Core,
     queue: &TableQueue,
-    txn: TxnId,
+    (txn, label): (TxnId, Option<Label>),
     low: Lsn,
     loads: Vec<LoadData>,
     unanswered: Vec<u32>,
 ) -> Group {
     let def = queue.table.def();
-    let label = Label::of_group(host::random(rand::random));
+    // A client may know it.
+    let label = label.unwrap_or_else(|| Label::of_group(host::random(rand::random)));
     let now_ms = host::unix_ms();
     let begun = NewTransaction::of_group(&def, label.clone(), now_ms);
     core.transactions.restore(TransactionInfo::begun(txn, begun), false);

@@ -52,6 +52,16 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
+/// Runs work that blocks its thread.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+) -> std::io::Result<T> {
+    if host::is_simulated() {
+        return work();
+    }
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|panic| Err(std::io::Error::other(panic)))
+}
+
 pub(crate) async fn sleep(duration: Duration) {
     host::sleep(duration, || tokio::time::sleep(duration)).await;
 }

@@ -93,6 +93,11 @@ pub trait Namespace: Send + Sync + 'static {
     fn processes(&self) -> Vec<ProcessRow>;
     /// The jobs of all databases that load, as the table of `information_schema` for jobs of this kind has them.
     fn jobs(&self, kind: JobKind) -> Vec<Vec<Cell>>;
+    /// The rows of a table about loads, those of tables that the user may see.
+    fn live(&self, table: LiveTable) -> Vec<Vec<Cell>> {
+        let _ = table;
+        Vec::new()
+    }
     fn server_facts(&self) -> ServerFacts;
     /// Variables of `SHOW GLOBAL VARIABLES` by lower-case name.
     fn global_variables(&self) -> Vec<(String, String)>;
@@ -134,6 +139,15 @@ pub enum JobKind {
     Load,
     /// Loads of topics: `routine_load_jobs`.
     Routine,
+}
+
+/// Tables of `information_schema` about loads at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LiveTable {
+    /// `load_channels`
+    Channels,
+    /// `load_keys`
+    Keys,
 }
 
 /// A connection, as `SHOW PROCESSLIST` shows it.

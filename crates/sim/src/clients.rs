@@ -1,11 +1,13 @@
 //! Actions of clients, each step thrown by the dice, and their reports of answers to the model.
 
 use crate::changes;
+use crate::channels;
 use crate::counts::Counts;
 use crate::deletes::DeletionId;
 use crate::feeds;
 use crate::folds::{LOADS_MAX, aggregate};
 use crate::increments;
+use crate::keyed;
 use crate::model::{Fate, Kind, LoadId, ROWS_PER_LOAD};
 use crate::partial::{is_partial, partial};
 use crate::partition_changes;
@@ -66,6 +68,12 @@ async fn act(world: &Rc<World>) {
     if changes::is_often_changed(&table.def()) && world.throw(|dice| dice.one_in(10)) {
         return changes::change(world, &table).await;
     }
+    if world.plan.keyed_loads && world.throw(|dice| dice.one_in(4)) {
+        return match world.throw(|dice| dice.one_in(3)) {
+            true => channels::load(world, &table).await,
+            false => keyed::load(world, &table).await,
+        };
+    }
     if world.plan.shared_source && world.throw(|dice| dice.one_in(8)) {
         return shared_job::run(world).await;
     }
@@ -105,7 +113,7 @@ fn any_table(world: &World) -> Option<Arc<Table>> {
 }
 
 /// Runs a request to its end, or leaves it after a while, like a client that disconnects.
-async fn request<T>(world: &World, work: impl Future<Output = T>) -> Option<T> {
+pub async fn request<T>(world: &World, work: impl Future<Output = T>) -> Option<T> {
     if !world.throw(|dice| dice.one_in(25)) {
         return Some(work.await);
     }
@@ -126,7 +134,7 @@ fn is_unique(table: &Table) -> bool {
     table.with_def(|def| def.keys.is_unique())
 }
 
-fn row_count(world: &World) -> u64 {
+pub fn row_count(world: &World) -> u64 {
     world.throw(|dice| if dice.one_in(8) { dice.between(5, 30) } else { dice.between(1, 4) })
 }
 
@@ -728,6 +736,8 @@ async fn drop_table(world: &Rc<World>, table: &Arc<Table>) {
     world.model.borrow_mut().dropped(id, true);
     world.feeds.borrow_mut().dropped(SourceId(id.0));
     world.shares.borrow_mut().dropped(id);
+    world.keys.borrow_mut().dropped(id);
+    world.channels.borrow_mut().dropped(id);
     world.count(|counts| counts.dropped_tables += 1);
     table.close().await;
     process.ingest.detach(id);

@@ -35,6 +35,7 @@ counts! {
     prepared: "two-phase loads prepared",
     committed_two_phase: "two-phase loads committed",
     aborted_two_phase: "two-phase loads aborted",
+    repeated: "repetitions of loads with keys answered",
     refused: "loads refused",
     unanswered: "loads without an answer",
     rows: "rows acknowledged",
@@ -97,6 +98,7 @@ impl Counts {
         self.acknowledged_async
             + self.acknowledged_sync
             + self.acknowledged_off
+            + self.repeated
             + self.prepared
             + self.refused
     }

@@ -11,6 +11,7 @@
 
 mod catalog;
 mod changes;
+pub mod channels;
 mod clients;
 mod counts;
 pub mod deletes;
@@ -18,6 +19,7 @@ mod dice;
 pub mod feeds;
 pub mod folds;
 pub mod increments;
+pub mod keyed;
 mod lying;
 mod machine;
 pub mod model;

@@ -18,6 +18,8 @@ pub struct Plan {
     pub copying_tables: u64,
     /// Whether there is a source whose messages are for all tables.
     pub shared_source: bool,
+    /// Whether clients send loads with idempotency keys, and repeat them.
+    pub keyed_loads: bool,
     /// The number of tables in 100 that give each row a value of AUTO_INCREMENT.
     pub increment_tables: u64,
     /// Lives of the server, from a recovery to the next crash.
@@ -59,6 +61,7 @@ impl Plan {
         let copying_tables = beside.pick(&[0, 50, 100]);
         let shared_source = beside.one_in(3);
         let increment_tables = beside.pick(&[0, 0, 0, 0, 0, 0, 100]);
+        let keyed_loads = beside.one_in(3);
         Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
             unique_tables: dice.pick(&[0, 0, 50, 100]),
@@ -68,6 +71,7 @@ impl Plan {
             copying_tables,
             shared_source,
             increment_tables,
+            keyed_loads,
             rounds: dice.between(2, 4),
             clients: dice.between(2, 6),
             actions: dice.between(3, 12),

@@ -146,6 +146,8 @@ impl Process {
                 ..WalOptions::default()
             },
             memory_limit_bytes: plan.memory_bytes,
+            keys_dir: PathBuf::from("/keys"),
+            load_keys_max: 1_000_000,
             label_keep: Duration::from_secs(1_000_000),
             precommit_timeout: Duration::from_secs(1_000_000),
             sweep_interval: Duration::from_secs(3600),

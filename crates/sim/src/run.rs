@@ -125,6 +125,8 @@ pub fn run_with(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool, bug: Opti
         feeds: RefCell::default(),
         shares: RefCell::default(),
         increments: RefCell::default(),
+        keys: RefCell::default(),
+        channels: RefCell::default(),
         dice: RefCell::new(dice),
         counts: RefCell::new(Counts { seeds: 1, ..Counts::default() }),
         cache: FileCache::default(),
@@ -304,11 +306,17 @@ fn recovered(world: &Rc<World>, process: Process) -> bool {
             world.model.borrow_mut().dropped(table, false);
             world.feeds.borrow_mut().dropped(SourceId(table.0));
             world.shares.borrow_mut().dropped(table);
+            world.keys.borrow_mut().dropped(table);
+            world.channels.borrow_mut().dropped(table);
         }
     }
     let of_task = Rc::clone(world);
     let checked = run_task(world, async move { check_tables(&of_task, &process).await });
-    checked.is_ok() && check_sources(world) && check_two_phase(world) && check_labels(world)
+    checked.is_ok()
+        && check_sources(world)
+        && check_keys(world)
+        && check_two_phase(world)
+        && check_labels(world)
 }
 
 /// Checks that the progress of jobs ends where the loaded rows end.
@@ -323,6 +331,24 @@ fn check_sources(world: &Rc<World>) -> bool {
     world.check(checked);
     let found = shares::read(transactions.position(shares::SOURCE).as_ref());
     let checked = world.shares.borrow_mut().recovered(&found, |load| model.loads[&load].fate);
+    drop(model);
+    world.check(checked);
+    world.violation.borrow().is_none()
+}
+
+/// Checks that the keys of stored loads are taken, and no others.
+fn check_keys(world: &Rc<World>) -> bool {
+    let process = world.process();
+    let model = world.model.borrow();
+    let checked = world
+        .keys
+        .borrow_mut()
+        .recovered(|table, name| process.ingest.first_answer(table, name), |load| model.loads[&load].fate);
+    world.check(checked);
+    let mut channels = world.channels.borrow_mut();
+    let checked =
+        channels.recovered(|table| process.ingest.channels(Some(table)), |load| model.loads[&load].fate);
+    drop(channels);
     drop(model);
     world.check(checked);
     world.violation.borrow().is_none()

@@ -1,9 +1,11 @@
 //! The common state of a simulation's clients: the server, the model, chance, and whether the server still lives.
 
+use crate::channels::Channels;
 use crate::counts::Counts;
 use crate::dice::Dice;
 use crate::feeds::Feeds;
 use crate::increments::Increments;
+use crate::keyed::Keys;
 use crate::machine::Machine;
 use crate::model::{Model, Violation};
 use crate::plan::Plan;
@@ -29,6 +31,8 @@ pub struct World {
     pub feeds: RefCell<Feeds>,
     pub shares: RefCell<Shares>,
     pub increments: RefCell<Increments>,
+    pub keys: RefCell<Keys>,
+    pub channels: RefCell<Channels>,
     pub dice: RefCell<Dice>,
     pub counts: RefCell<Counts>,
     pub cache: FileCache,

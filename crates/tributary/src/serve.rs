@@ -296,6 +296,8 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
                 ..tributary_engine::WalOptions::default()
             },
             memory_limit_bytes: settings.group_commit_queue_mem_limit,
+            keys_dir: settings.storage_root_path.join("load_keys"),
+            load_keys_max: settings.load_keys_max,
             label_keep: settings.label_keep_max_second,
             precommit_timeout: settings.stream_load_default_precommit_timeout_second,
             sweep_interval: settings.deleted_file_retention_second.min(SWEEP_INTERVAL_MAX),

@@ -398,8 +398,17 @@ fn losses_text(losses: &Losses, names: &TableNames) -> Vec<String> {
 }
 
 fn loss_text(loss: &TableLoss) -> String {
-    let TableLoss { rows, async_loads, transactions, commits, prepared, aborts, truncations, unreadable } =
-        loss;
+    let TableLoss {
+        rows,
+        async_loads,
+        transactions,
+        commits,
+        prepared,
+        keys,
+        aborts,
+        truncations,
+        unreadable,
+    } = loss;
     let shown: Vec<String> = transactions.iter().take(20).map(ToString::to_string).collect();
     let more = if transactions.len() > shown.len() { ", …" } else { "" };
     let mut text = format!(
@@ -414,6 +423,7 @@ fn loss_text(loss: &TableLoss) -> String {
     }
     for (count, what) in [
         (prepared, "prepared two-phase loads"),
+        (keys, "idempotency keys and offsets of channels (loads with them would be taken again)"),
         (aborts, "aborts (what they aborted waits again)"),
         (truncations, "truncations (the rows that they removed come back)"),
         (unreadable, "entries that can't be read"),

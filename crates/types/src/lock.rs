@@ -25,6 +25,8 @@ pub enum Rank {
     Unpublished,
     /// Labels and states of transactions.
     Transactions,
+    /// Idempotency keys of running and recent loads.
+    LoadKeys,
     /// The pending submissions to a write-ahead log.
     LogQueue,
     /// The pending orders of a write-ahead log's keeper.

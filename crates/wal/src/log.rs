@@ -172,6 +172,12 @@ impl Wal {
         }
     }
 
+    /// Whether a release up to `lsn` would free a segment.
+    #[must_use]
+    pub fn would_free(&self, lsn: Lsn) -> bool {
+        self.inner.shared.inventory.can_recycle(lsn)
+    }
+
     /// Raises the next transaction id, which the headers of new segments record. The log itself keeps it above the ids of all
     /// entries; this is for ids without an entry. After a restart [`crate::Extent::header_value`] is greater than the transaction
     /// id of every entry that ever became durable, released or not. A value set here is durable with the next segment.

@@ -130,6 +130,7 @@ impl Engine {
             limits: Arc::new(Limits::new(Arc::clone(&catalog), metrics.registry())?),
             catalog: Arc::clone(&catalog),
             processes: Arc::default(),
+            ingest: Arc::clone(&ingest),
             globals: Arc::default(),
             ports: OnceLock::new(),
             host: options.host.clone(),

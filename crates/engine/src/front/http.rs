@@ -5,6 +5,7 @@
 
 mod ends;
 mod http_stream;
+mod repeated;
 
 use crate::access::interrupt::{Interrupt, Interrupted};
 use crate::access::{Object, Privilege};
@@ -21,15 +22,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tributary_decode::{Compression, FieldNames, Reject};
 use tributary_http::{
-    AnsweredLoad, Authenticator, Backend, ErrorLogReader, Health, HttpStreamRequest, InspectService,
-    LabelInfo, LoadAnswer, LoadBody, LoadCode, LoadRoute, LoadService, MergeType, Peer, StreamLoadRequest,
-    TableHeaders, TwoPhaseOp, TwoPhaseTarget, UpdateMode, WalCount,
+    AnsweredLoad, AskedName, Authenticator, Backend, ErrorLogReader, Health, HttpStreamRequest,
+    InspectService, LabelInfo, LoadAnswer, LoadBody, LoadCode, LoadRoute, LoadService, MergeType, NamedState,
+    Peer, StreamLoadRequest, TableHeaders, TwoPhaseOp, TwoPhaseTarget, UpdateMode, WalCount,
 };
-use tributary_ingest::{Body, IngestError, LoadTraits, Route, Source, TransactionStatus};
+use tributary_ingest::{Body, IngestError, LoadTraits, NamedLoad, Route, Source, TransactionStatus};
 use tributary_table::Table;
 use tributary_types::table::Distribution;
 use tributary_types::{
-    ErrorCode, GroupCommitMode, Label, Principal, Secret, SqlError, TableDef, TableRef, TokenHash, TxnId,
+    ErrorCode, Fingerprinter, GroupCommitMode, Label, LoadName, Principal, Secret, SqlError, TableDef,
+    TableRef, TokenHash, TxnId,
 };
 
 /// The HTTP front end's way into the engine.
@@ -39,6 +41,7 @@ pub struct HttpLoads(pub Arc<Engine>);
 struct LoadRequest {
     source: Source,
     label: Option<Label>,
+    name: Option<LoadName>,
     group_commit: Option<GroupCommitMode>,
     two_phase_commit: bool,
     partial_update: bool,
@@ -81,6 +84,7 @@ impl HttpLoads {
         let load = LoadRequest {
             source: Source::StreamLoad,
             label: request.label.clone(),
+            name: request.name.clone(),
             group_commit: request.group_commit,
             two_phase_commit: request.two_phase_commit,
             partitions: !partitions.is_any(),
@@ -164,6 +168,9 @@ impl HttpLoads {
             Ok(Err(error)) => return LoadAnswer::fail(LoadCode::ServiceUnavailable, error),
             Err(interrupted) => return late(interrupted),
         };
+        if let Some(answer) = Box::pin(self.known(&table, &request, &mut body, deadline)).await {
+            return answer;
+        }
         let started = Instant::now();
         // Read once: columns that change meanwhile must not affect only some of the load's parts.
         let def = table.def();
@@ -196,9 +203,14 @@ impl HttpLoads {
         };
         load.must_find(KnownKeys::of(reader.target(), request.rejects_new_keys));
         let planned = started.elapsed();
-        if let Err(failed) = read_body(&self.0.loads, &mut load, &mut reader, &mut body, deadline).await {
+        let mut fingerprint = request.name.as_ref().map(|_| Fingerprinter::default());
+        let body = (&mut body, fingerprint.as_mut());
+        if let Err(failed) = read_body(&self.0.loads, &mut load, &mut reader, body, deadline).await {
             load.abort(&failed.message).await;
             return heading.above(failed);
+        }
+        if let (Some(name), Some(fingerprint)) = (request.name.clone(), fingerprint) {
+            load.set_name(Box::new(NamedLoad { name, fingerprint: fingerprint.finish() }));
         }
         let (counts, rejects) = (reader.counts(), reader.rejects());
         let committing = Instant::now();
@@ -210,7 +222,12 @@ impl HttpLoads {
         };
         let Finished { error_url, outcome } =
             load.finish(&self.0.loads, Tally { counts, rejects: &rejects }, limits).await;
+        let mut counts = counts;
+        if let Ok(Outcome { repeated: Some(first), .. }) = &outcome {
+            counts = repeated::counts_of(first);
+        }
         let mut answer = heading.above(worded(outcome, &rejects));
+        repeated::add_next_offset(&mut answer, request.name.as_ref());
         if heading.is_group {
             answer.times.write_data = committing.elapsed();
         } else {
@@ -287,12 +304,15 @@ async fn read_body(
     loads: &Loads,
     load: &mut Load,
     reader: &mut RowReader,
-    body: &mut LoadBody,
+    (body, mut fingerprint): (&mut LoadBody, Option<&mut Fingerprinter>),
     deadline: Interrupt<'_>,
 ) -> Result<(), LoadAnswer> {
     // Only the wait for the client is cut off: rows on their way into a file are let there first.
     while let Some(chunk) = deadline.wait(body.next()).await.map_err(late)? {
         let chunk = chunk.map_err(|error| LoadAnswer::from_body_error(&error))?;
+        if let Some(fingerprint) = &mut fingerprint {
+            fingerprint.update(&chunk);
+        }
         reader.feed(loads, load.sink(), &chunk, deadline).await.map_err(unread)?;
     }
     reader.end(loads, load.sink(), deadline).await.map_err(unread)
@@ -318,12 +338,15 @@ fn unread(error: ReadError) -> LoadAnswer {
 
 /// The answer of a load whose body was read to its end.
 fn worded(outcome: Result<Outcome, LoadError>, rejects: &[Reject]) -> LoadAnswer {
-    let Outcome { committed, route } = match outcome {
+    let Outcome { committed, route, repeated } = match outcome {
         Ok(outcome) => outcome,
         Err(LoadError::Filtered) => {
             let mut refusal = LoadAnswer::too_many_filtered_rows();
             refusal.first_error_msg = rejects.first().map(|reject| reject.reason.clone());
             return refusal;
+        }
+        Err(LoadError::Ingest(error)) if repeated::is_about_names(&error) => {
+            return repeated::refused(&error);
         }
         Err(error) => {
             let code = match &error {
@@ -338,6 +361,7 @@ fn worded(outcome: Result<Outcome, LoadError>, rejects: &[Reject]) -> LoadAnswer
         return LoadAnswer { txn_id: None, ..LoadAnswer::success(TxnId(0), String::new()) };
     };
     let mut answer = LoadAnswer::success(committed.txn, committed.label.as_str().to_owned());
+    answer.repeated = repeated.is_some();
     if let Route::GroupSync(Some(switch)) = route {
         answer.answered_mode = Some(GroupCommitMode::Sync);
         answer.fallback_reason = Some(switch.reason().to_owned());
@@ -549,6 +573,19 @@ impl InspectService for HttpLoads {
         let found = self.0.gate.table(principal, Privilege::ShowCreate, None, Some(db), table);
         self.looked(principal, &format!("GET /api/{db}/{table}/_schema"), db, begun, &found);
         found.map(|table| table.def())
+    }
+
+    async fn named_load(
+        &self,
+        principal: &Principal,
+        db: &str,
+        table: &str,
+        asked: &AskedName,
+    ) -> Result<NamedState, SqlError> {
+        let begun = Instant::now();
+        let found = self.0.gate.table(principal, Privilege::Load, None, Some(db), table);
+        self.looked(principal, &format!("GET /api/{db}/{table}/_load_state"), db, begun, &found);
+        Ok(repeated::state_of(&self.0.ingest, found?.id(), asked)?)
     }
 
     async fn row_count(&self, principal: &Principal, db: &str, table: &str) -> Result<u64, SqlError> {

@@ -14,6 +14,8 @@ pub(crate) struct LoadInfo<'a> {
     pub remark: Option<&'static str>,
     /// The plan of a prepared statement was used again.
     pub reused_plan: bool,
+    /// It was loaded before, and this is the answer of then.
+    pub is_repeated: bool,
 }
 
 impl LoadInfo<'_> {
@@ -44,6 +46,9 @@ impl LoadInfo<'_> {
         }
         if let Some(remark) = self.remark {
             add("group_commit_fallback", remark);
+        }
+        if self.is_repeated {
+            add("repeated", "true");
         }
         text.push('}');
         text

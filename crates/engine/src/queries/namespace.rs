@@ -8,6 +8,7 @@ use crate::ddl::partitions::temporary::name_beside;
 use crate::files::FileReading;
 use crate::node::clock::date_time;
 use crate::node::options::{Ports, StorageRoot};
+use crate::queries::live;
 use crate::variables::{VERSION_COMMENT, Variables};
 use futures::future::BoxFuture;
 use parking_lot::RwLock;
@@ -15,8 +16,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 use tributary_catalog::Catalog;
+use tributary_ingest::Ingest;
 use tributary_query::{
-    Cell, FileTable, JobKind, Namespace, ProcessRow, SchemaChangeRow, ServerFacts, SessionView,
+    Cell, FileTable, JobKind, LiveTable, Namespace, ProcessRow, SchemaChangeRow, ServerFacts, SessionView,
 };
 use tributary_sql::{FileCall, FileFunction};
 use tributary_table::Table;
@@ -31,6 +33,7 @@ pub(crate) struct Facts {
     pub names: Arc<Names>,
     pub limits: Arc<Limits>,
     pub processes: Arc<Processes>,
+    pub ingest: Arc<Ingest>,
     pub globals: Arc<RwLock<Variables>>,
     pub ports: OnceLock<Ports>,
     pub host: String,
@@ -239,6 +242,12 @@ impl Namespace for EngineNamespace {
                 }
             })
             .collect()
+    }
+
+    fn live(&self, table: LiveTable) -> Vec<Vec<Cell>> {
+        let shows =
+            |def: &TableDef| def.role.is_own() && self.shows(Object::Table { db: &def.db, table: &def.name });
+        live::rows(table, &self.facts, shows)
     }
 
     fn server_facts(&self) -> ServerFacts {

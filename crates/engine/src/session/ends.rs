@@ -3,6 +3,7 @@
 //! Not here: the statement's work.
 
 use super::EngineSession;
+use super::names::Named;
 use super::prepared::KeptStatement;
 use crate::access::finished::{Door, Failure, FinishedRequest, LoadFacts, Stated};
 use crate::audit::Admission;
@@ -22,6 +23,10 @@ pub(super) struct Running {
     pub kind: Option<&'static str>,
     /// Whether it has set what SHOW LAST INSERT shows.
     pub has_inserted: bool,
+    /// The name of its load, until that takes it.
+    pub named: Option<Box<Named>>,
+    /// The session's variables have named its load.
+    pub uses_up_name: bool,
     admission: Option<Admission>,
 }
 
@@ -43,6 +48,7 @@ impl EngineSession {
         self.pending_load = None;
         self.running = Running::default();
         self.running.admission = self.engine.requests.admit()?;
+        self.running.named = self.read_name(text)?;
         Ok(())
     }
 
@@ -54,6 +60,7 @@ impl EngineSession {
         self.process.begin(self.database.as_deref(), statement.text());
         self.running = Running::default();
         self.parsed(statement.kind());
+        self.running.named = self.read_name(statement.text())?;
         if !statement.is_values_insert() || self.records_prepared() {
             self.running.admission = self.engine.requests.admit()?;
         }
@@ -87,7 +94,10 @@ impl EngineSession {
         volume: Volume,
         outcome: &Result<(), SqlError>,
     ) {
-        let Running { kind, has_inserted, admission } = std::mem::take(&mut self.running);
+        if self.has_used_name(self.running.kind) {
+            self.use_up_name();
+        }
+        let Running { kind, has_inserted, admission, .. } = std::mem::take(&mut self.running);
         let kind = kind.filter(|kind| *kind != SET || !is_misspelt(outcome));
         let kind = kind.or_else(|| self.kind_of_refused(text, outcome));
         let stated = kind.map_or(Stated::Illegible(text), |kind| Stated::Statement(text, kind));
@@ -116,6 +126,9 @@ impl EngineSession {
         volume: Volume,
         outcome: &Result<(), SqlError>,
     ) {
+        if self.has_used_name(self.running.kind) {
+            self.use_up_name();
+        }
         let Running { has_inserted, admission, .. } = std::mem::take(&mut self.running);
         let statement = self.statements.get(&id);
         let is_hot = statement.is_some_and(KeptStatement::is_values_insert);

@@ -184,6 +184,7 @@ impl EngineSession {
             PreparedStatement::Insert(insert) => self.execute_insert(insert, params).await,
             PreparedStatement::General(general) => match params.values() {
                 Ok(values) => {
+                    self.add_to_name(|| format!("{values:?}").into_bytes());
                     debug_assert_eq!(values.len(), usize::from(general.param_count));
                     // Boxed: its states are many, and the hot INSERT should not carry space for them.
                     Box::pin(self.run(general.statement.clone(), &values)).await
@@ -212,6 +213,10 @@ impl EngineSession {
         }
         let options = self.insert_options();
         let bound = params.bind(&mut insert.types);
+        self.add_to_name(|| bound.values.to_vec());
+        if let Some(answer) = self.loaded_before(&insert.table)? {
+            return Ok(answer);
+        }
         let traits = self.traits(bound.values.len());
         let admitted = self.admit_insert(&insert.table, &traits)?;
         let mut builder = self.take_builder(&insert.target);

@@ -42,6 +42,12 @@ variables! {
     broker_load_batch_size: i64 = 16_352, any_whole(), Kept;
     /// Buffers grow as needed.
     bulk_insert_buffer_size: i64 = 8_388_608, any_whole(), Kept;
+    /// Channel of the session's next INSERT or LOAD DATA, which uses it up: its loads are stored in the order of their offsets, each once.
+    channel: String = "".into(), text(), Obeyed;
+    /// Where the next load of the channel ends; -1: at its offset plus 1.
+    channel_next_offset: i64 = -1, whole(-1, i64::MAX), Obeyed;
+    /// Where the next load of the channel begins: where the one before ended.
+    channel_offset: i64 = -1, whole(-1, i64::MAX), Obeyed;
     /// Text is UTF-8. Character sets that are not a subset of it are refused.
     character_set_client: String = "utf8mb4".into(), charset(), Obeyed;
     /// Text is UTF-8. Character sets that are not a subset of it are refused.
@@ -346,6 +352,8 @@ variables! {
     have_ssl: String = "DISABLED".into(), text(), ReadOnly;
     /// The server's name.
     hostname: String = "tributary".into(), text(), ReadOnly;
+    /// Key of the session's next INSERT or LOAD DATA, which uses it up: a load that is sent again with the same key is stored once, and gets the first answer again.
+    idempotency_key: String = "".into(), text(), Obeyed;
     /// A tuning variable of Doris; answers are the same.
     ignore_shape_nodes: String = "".into(), text(), Kept;
     /// A tuning variable of Doris; answers are the same.

@@ -5,11 +5,11 @@ use crate::peer::Peer;
 use crate::reached;
 use crate::reply::{self, EnvelopeCode, ReplyBody};
 use crate::route::{Route, parameter};
-use crate::service::{Health, WalCount};
+use crate::service::{AskedName, Health, WalCount};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
-use tributary_types::{ColumnDef, DataType, ErrorCode, Principal, SqlError, TableDef};
+use tributary_types::{ColumnDef, DataType, ErrorCode, LoadKey, Principal, SqlError, TableDef};
 
 type Reply = Response<ReplyBody>;
 
@@ -37,6 +37,7 @@ impl Handler {
             Route::Backends => self.backends(&user, query, reached_as),
             Route::Schema { db, table } => self.schema(&user, &db, &table).await,
             Route::Count { db, table } => self.count(&user, &db, &table).await,
+            Route::NamedLoad { db, table } => self.named_load(&user, &db, &table, query).await,
             Route::LoadState { db } => self.load_state(&user, &db, query).await,
             Route::LoadInfo { db } => self.load_info(&user, &db, query, reached_as).await,
             Route::Cancel { db } => self.cancel(&user, &db, query).await,
@@ -149,6 +150,39 @@ impl Handler {
             Ok(rows) => json!({ "status": 200, "size": rows }),
             Err(error) => exception(&error),
         };
+        reply::envelope(EnvelopeCode::Success, data)
+    }
+
+    async fn named_load(&self, user: &Principal, db: &str, table: &str, query: Option<&str>) -> Reply {
+        let asked = match (parameter(query, "idempotency_key"), parameter(query, "channel")) {
+            (Some(key), None) => LoadKey::new(&key).map(AskedName::Key),
+            (None, Some(channel)) => LoadKey::new(&channel).map(AskedName::Channel),
+            _ => {
+                return reply::envelope(
+                    EnvelopeCode::BadRequest,
+                    "give one of the parameters idempotency_key and channel",
+                );
+            }
+        };
+        let asked = match asked {
+            Ok(asked) => asked,
+            Err(error) => return reply::envelope(EnvelopeCode::BadRequest, error.detail_text()),
+        };
+        let state = match self.services.inspect.named_load(user, db, table, &asked).await {
+            Ok(state) => state,
+            Err(error) => return reply::envelope(EnvelopeCode::Error, error.detail_text()),
+        };
+        let mut data = json!({ "state": state.state });
+        if let AskedName::Channel(_) = asked {
+            data["next_offset"] = json!(state.next_offset);
+        }
+        if let Some(load) = state.load {
+            data["txn_id"] = json!(load.txn_id.0);
+            data["label"] = json!(load.label);
+            data["loaded_rows"] = json!(load.loaded_rows);
+            data["filtered_rows"] = json!(load.filtered_rows);
+            data["unselected_rows"] = json!(load.unselected_rows);
+        }
         reply::envelope(EnvelopeCode::Success, data)
     }
 

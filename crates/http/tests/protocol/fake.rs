@@ -168,6 +168,29 @@ impl InspectService for Fake {
         Ok(Arc::new(TableDef::new(TableId(1), db, table, schema)))
     }
 
+    async fn named_load(
+        &self,
+        _: &Principal,
+        _db: &str,
+        table: &str,
+        asked: &AskedName,
+    ) -> Result<NamedState, SqlError> {
+        match (table, asked) {
+            ("dt", AskedName::Key(_)) => Ok(NamedState { state: "NONE", load: None, next_offset: 0 }),
+            ("dt", AskedName::Channel(channel)) => {
+                let load = StoredLoad {
+                    txn_id: TxnId(9),
+                    label: channel.to_string(),
+                    loaded_rows: 3,
+                    filtered_rows: 2,
+                    unselected_rows: 1,
+                };
+                Ok(NamedState { state: "VISIBLE", load: Some(load), next_offset: 5 })
+            }
+            _ => Err(unknown_table(table)),
+        }
+    }
+
     async fn row_count(&self, _: &Principal, _db: &str, table: &str) -> Result<u64, SqlError> {
         if table == "dt" { Ok(42) } else { Err(unknown_table(table)) }
     }

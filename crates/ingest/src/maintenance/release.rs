@@ -1,7 +1,7 @@
 //! Releasing the logs.
 //!
 //! Invariant: a log is released up to its lowest pin: of a group or transaction that is not visible, a memtable that is not in
-//! data files, a label or progress that is not in the catalog.
+//! data files, a label or progress that is not in the catalog, an idempotency key that is not in a file.
 
 use crate::ingest::Ingest;
 use crate::maintenance::wal_space::WalSpace;
@@ -39,11 +39,29 @@ impl Ingest {
             return;
         }
         let queues = self.all_queues();
-        for (space, end) in self.spaces.iter().zip(ends) {
-            let lowest = lowest_needed(space, &queues).map_or(end, |(lsn, _)| lsn.min(end));
+        let lowest =
+            |(space, end): (_, &Lsn)| lowest_needed(space, &queues).map_or(*end, |(lsn, _)| lsn.min(*end));
+        let lowest: Vec<Lsn> = self.spaces.iter().zip(&ends).map(lowest).collect();
+        let frees = self.spaces.iter().zip(&lowest).any(|(space, lowest)| space.wal.would_free(*lowest));
+        if (frees || self.core.keys.are_many()) && !self.store_keys().await {
+            return;
+        }
+        for (space, lowest) in self.spaces.iter().zip(lowest) {
             space.wal.set_header_value(next_txn.0);
             space.wal.release(lowest);
         }
+    }
+}
+
+impl Ingest {
+    /// Moves idempotency keys from the log to files of their own. False if it failed.
+    async fn store_keys(&self) -> bool {
+        let keys = Arc::clone(&self.core.keys);
+        let outcome = tasks::blocking(move || keys.store_recent()).await;
+        if let Err(error) = &outcome {
+            tracing::error!(%error, "idempotency keys can't be stored; the log keeps them");
+        }
+        outcome.is_ok()
     }
 }
 

@@ -13,6 +13,7 @@ use crate::group::build::ToBuild;
 use crate::group::columns::Built;
 use crate::group::member::Member;
 use crate::group::{CloseReason, Group};
+use crate::keys::AnsweredAs;
 use crate::queue::dropped::Checked;
 use crate::recovery::record::{self, CommitBody, Format, kind};
 use crate::tasks;
@@ -135,6 +136,11 @@ impl TableQueue {
                 data_entries(kind::DATA_HELD, table, group.txn, member.load, &member.rows.blocks)
             })
             .collect();
+        let keyed = group.members.iter().filter(|member| !member.is_async);
+        entries.extend(keyed.filter_map(|member| {
+            let kept = member.rows.key.as_ref()?.kept(group.txn, &group.label, AnsweredAs::GroupSync);
+            Some(record::kept(&kept, member.load))
+        }));
         let body = |version: Version| CommitBody {
             format: Format::default(),
             version,
@@ -182,7 +188,7 @@ impl TableQueue {
             partitions: checked.partitions().filter(|_| have_partitions).cloned(),
             lsn: group.low,
         };
-        group.members.iter().for_each(|member| member.rows.files_are_submitted());
+        group.members.iter().for_each(|member| member.rows.is_submitted());
         let done = move |result: Result<Appended, WalError>| match result {
             Ok(place) => flight.group_is_durable(Some(place.first), group, &excluded, reason, publication),
             Err(error) => flight.group_is_refused(Closed { group, reason }, error),
@@ -243,6 +249,7 @@ impl Flight {
         let queue = Arc::clone(self.queue());
         let core = &queue.core;
         queue.publish(publication);
+        group.members.iter().filter_map(|member| member.rows.key.as_ref()).for_each(|key| key.is_stored());
         core.memory.published(group.bytes);
         core.memory.leave_group(group.memory_bytes);
         if queue.table.flush_due(host::now()) {
@@ -265,7 +272,7 @@ impl Flight {
         let is_for_space = matches!(error, WalError::NoSpace { .. });
         let error = wal_error(error);
         if error.says_nothing_was_kept() {
-            closed.group.members.iter().for_each(|member| member.rows.files_are_refused());
+            closed.group.members.iter().for_each(|member| member.rows.is_refused());
         }
         if !is_for_space {
             drop(self);

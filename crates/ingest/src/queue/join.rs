@@ -10,10 +10,11 @@ use super::turn::CommitTurn;
 use crate::error::{IngestError, wal_error};
 use crate::group::gather::Gathering;
 use crate::group::{CloseReason, Group};
+use crate::keys::AnsweredAs;
 use crate::line::First;
 use crate::load::LoadRows;
 use crate::queue::timer::Deadline;
-use crate::recovery::record::kind;
+use crate::recovery::record::{self, kind};
 use crate::transactions::NewTransaction;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -99,10 +100,17 @@ impl TableQueue {
     /// Joins the open group; the answer comes when the log has the rows.
     pub fn join_async(self: &Arc<Self>, rows: LoadRows) -> Result<Joined<()>, NotJoined> {
         let (sender, answer) = oneshot::channel();
+        let key = rows.key.clone();
         self.join(rows, true, true, |group, load| {
             let appends = Arc::clone(&group.appends);
+            if let Some(key) = &key {
+                key.is_submitted();
+            }
             Box::new(move |result| {
                 let outcome = result.map(|_| ()).map_err(wal_error);
+                if let Some(key) = key {
+                    key.is_settled(outcome.as_ref().err());
+                }
                 appends.done(load, outcome.clone());
                 // A client that went away needs no answer; its rows are in the log all the same.
                 drop(sender.send(outcome));
@@ -122,7 +130,7 @@ impl TableQueue {
         F: FnOnce(&mut Group, u32) -> Box<dyn FnOnce(Result<Appended, WalError>) + Send>,
     {
         let kind = if is_async { kind::DATA_ASYNC } else { kind::DATA_HELD };
-        let memory = rows.memory_bytes();
+        let (memory, key) = (rows.memory_bytes(), rows.key.clone());
         // Made before the lock is taken; transaction and number follow.
         let mut entries = if is_logged {
             data_entries(kind, self.table.id(), TxnId(0), 0, &rows.blocks)
@@ -153,6 +161,10 @@ impl TableQueue {
             group.appends.submitted();
             for entry in &mut entries {
                 (entry.txn, entry.tag) = (group.txn, load);
+            }
+            if is_async && let Some(key) = &key {
+                let kept = key.kept(group.txn, &group.label, AnsweredAs::GroupAsync);
+                entries.push(record::kept(&kept, load));
             }
             self.space.wal.offer(entries, done)
         });

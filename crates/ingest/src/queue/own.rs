@@ -12,6 +12,7 @@ use super::state::State;
 use crate::error::{IngestError, wal_error};
 use crate::group::build::ToBuild;
 use crate::group::columns::Built;
+use crate::keys::AnsweredAs;
 use crate::load::LoadRows;
 use crate::memory::Admitted;
 use crate::recovery::record::{self, CommitBody, CutBody, Format, PrepareBody, TruncateBody, kind};
@@ -92,6 +93,9 @@ impl TableQueue {
         } else {
             data_entries(kind::DATA_HELD, table, own.txn, 0, &rows.blocks)
         };
+        entries.extend(
+            rows.key.as_ref().map(|key| record::kept(&key.kept(own.txn, &own.label, AnsweredAs::Own), 0)),
+        );
         entries.push(record::json(kind::COMMIT, table, own.txn, &self.own_commit_body(&own, &rows, version)));
         let memory = rows.memory_bytes();
         self.core.memory.enter_group(memory);
@@ -107,13 +111,16 @@ impl TableQueue {
         if let Some(reservation) = owner.take() {
             reservation.hand_over();
         }
-        rows.files_are_submitted();
-        let LoadRows { rows, bytes, unpublished, .. } = rows;
+        rows.is_submitted();
+        let LoadRows { rows, bytes, unpublished, key, .. } = rows;
         let done = move |result: Result<Appended, WalError>| {
             let queue = Arc::clone(flight.queue());
             let outcome = match result {
                 Ok(place) => {
                     queue.publish(publication);
+                    if let Some(key) = &key {
+                        key.is_stored();
+                    }
                     queue.core.memory.published(memory);
                     queue.core.memory.leave_group(memory);
                     queue.core.transactions.visible(own.txn, host::unix_ms(), 1, rows, bytes);
@@ -123,6 +130,9 @@ impl TableQueue {
                 Err(error) => {
                     queue.core.memory.leave_group(memory);
                     let error = wal_error(error);
+                    if let Some(key) = &key {
+                        key.is_settled(Some(&error));
+                    }
                     if blocks_are_logged {
                         flight.stays_prepared(low);
                     } else {
@@ -184,13 +194,13 @@ impl TableQueue {
                 break turn;
             }
         };
-        rows.files_are_submitted();
+        rows.is_submitted();
         drop(turn);
         let result = self.space.wal.append(entries).await.map(|_| ()).map_err(wal_error);
         if let Err(error) = &result {
             self.unpin(txn);
             if error.says_nothing_was_kept() {
-                rows.files_are_refused();
+                rows.is_refused();
             }
         }
         result

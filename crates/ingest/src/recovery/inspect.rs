@@ -2,7 +2,9 @@
 //!
 //! Nothing here changes anything.
 
-use crate::recovery::record::{AbortBody, CommitBody, CutBody, PrepareBody, TruncateBody, kind, read};
+use crate::recovery::record::{
+    AbortBody, CommitBody, CutBody, PrepareBody, TruncateBody, kind, read, read_kept,
+};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use tributary_decode::Block;
@@ -12,11 +14,11 @@ use tributary_wal::Entry;
 /// An entry of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct EntryFacts {
-    /// `data_async`, `data_held`, `commit`, `prepare`, `abort`, `truncate`, `cut`, `skipped` or `unknown`.
+    /// `data_async`, `data_held`, `commit`, `prepare`, `abort`, `truncate`, `cut`, `key`, `channel`, `skipped` or `unknown`.
     pub kind: &'static str,
     pub table: u64,
     pub txn: u64,
-    /// The load's number in its transaction; data only.
+    /// The load's number in its transaction; of data and keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<u32>,
     pub bytes: u64,
@@ -63,6 +65,8 @@ fn kind_name(number: u8) -> &'static str {
         kind::ABORT => "abort",
         kind::TRUNCATE => "truncate",
         kind::CUT => "cut",
+        kind::KEY => "key",
+        kind::CHANNEL => "channel",
         _ => "unknown",
     }
 }
@@ -88,6 +92,13 @@ fn describe_body(entry: &Entry, facts: &mut EntryFacts) -> Result<(), String> {
             facts.label = Some(body.label.to_string());
             facts.files = Some(body.files.len());
         }
+        kind::KEY | kind::CHANNEL => {
+            facts.load = Some(entry.tag);
+            let kept = read_kept(entry).ok_or("it is no record of a key or channel")?;
+            let record = kept.record();
+            facts.rows = Some(record.counts.loaded);
+            facts.label = Some(record.label.label().to_string());
+        }
         kind::ABORT => facts.label = Some(read::<AbortBody>(entry)?.label.to_string()),
         kind::TRUNCATE => facts.version = Some(read::<TruncateBody>(entry)?.version.0),
         kind::CUT => facts.version = Some(read::<CutBody>(entry)?.version.0),
@@ -111,6 +122,8 @@ pub struct TableLoss {
     pub commits: u64,
     /// Prepared two-phase loads.
     pub prepared: u64,
+    /// Idempotency keys and offsets of channels: loads with them would be taken again.
+    pub keys: u64,
     /// Aborts: the aborted loads would wait again.
     pub aborts: u64,
     /// Truncations, including those of partitions: the removed rows would come back.
@@ -135,6 +148,7 @@ impl Losses {
             kind::DATA_HELD => loss.rows += facts.rows.unwrap_or(0),
             kind::COMMIT => loss.commits += 1,
             kind::PREPARE => loss.prepared += 1,
+            kind::KEY | kind::CHANNEL => loss.keys += 1,
             kind::ABORT => loss.aborts += 1,
             kind::TRUNCATE | kind::CUT => loss.truncations += 1,
             _ => {}

@@ -10,14 +10,17 @@
 //! | 5 `Abort` | JSON [`AbortBody`] | the transaction's rows count for nothing |
 //! | 6 `Truncate` | JSON [`TruncateBody`] | removes all rows of lower versions |
 //! | 7 `Cut` | JSON [`CutBody`] | removes all rows of lower versions in some partitions |
+//! | 8 `Key` | [`KeyRecord`] | the idempotency key of a load of the transaction: counts if the load's rows do |
+//! | 9 `Channel` | [`ChannelRecord`] | the place of a load in a channel: counts if the load's rows do |
 //!
-//! The tag of a data entry is the load's number in its transaction.
+//! The tag of a data entry, and of one with a key, is the load's number in its transaction.
 //!
 //! Bodies in JSON are few (one per transaction) and may gain fields. A field that is added has a default, which is what
 //! bodies from before it mean; a reader ignores fields that it does not know. A change that an older reader must not
 //! pass over raises the [`Format`]. Fields that were always there have no default: a body without them is damaged, and
 //! one that meant version 0 would be passed over as if it were in data files.
 
+use crate::keys::record::{ChannelRecord, Kept, KeyRecord};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -38,6 +41,8 @@ pub mod kind {
     pub const ABORT: u8 = 5;
     pub const TRUNCATE: u8 = 6;
     pub const CUT: u8 = 7;
+    pub const KEY: u8 = 8;
+    pub const CHANNEL: u8 = 9;
 }
 
 /// The format of a body. Bodies from before it was written are of format 1.
@@ -183,6 +188,27 @@ pub struct CutBody {
 #[must_use]
 pub fn data(kind: u8, table: TableId, txn: TxnId, load: u32, block: &Block) -> Entry {
     Entry { kind, table, txn, tag: load, body: block.bytes().clone() }
+}
+
+/// The entry of a load's name.
+#[must_use]
+pub(crate) fn kept(kept: &Kept, load: u32) -> Entry {
+    let (kind, body) = match kept {
+        Kept::Key(record) => (kind::KEY, record.to_bytes().to_vec()),
+        Kept::Channel(channel) => (kind::CHANNEL, channel.to_bytes()),
+    };
+    let record = kept.record();
+    Entry { kind, table: record.table, txn: record.txn, tag: load, body: body.into() }
+}
+
+/// Reads a load's name. `None`: the entry has other bytes.
+pub(crate) fn read_kept(entry: &Entry) -> Option<Kept> {
+    match entry.kind {
+        kind::CHANNEL => {
+            ChannelRecord::from_bytes(&entry.body).map(|channel| Kept::Channel(Box::new(channel)))
+        }
+        _ => KeyRecord::from_bytes(&entry.body).map(Kept::Key),
+    }
 }
 
 /// An entry whose body is JSON.

@@ -104,6 +104,7 @@ pub struct Machine {
     pub wal_limit: WalLimit,
     /// Whether a lone load's thread may write the log. Not where a test holds syncs, and would hold its own thread.
     pub may_write_here: bool,
+    pub load_keys_max: u64,
 }
 
 pub struct Running {
@@ -130,6 +131,7 @@ impl Machine {
             memory_limit_bytes: 1 << 30,
             wal_limit: WalLimit::Bytes(1 << 30),
             may_write_here: false,
+            load_keys_max: 1_000_000,
         }
     }
 
@@ -160,6 +162,8 @@ impl Machine {
                     ..WalOptions::default()
                 },
                 memory_limit_bytes: self.memory_limit_bytes,
+                keys_dir: "/keys".into(),
+                load_keys_max: self.load_keys_max,
                 label_keep: LONG,
                 precommit_timeout: LONG,
                 sweep_interval: LONG,

@@ -133,8 +133,11 @@ settings! {
     /// Number of Delta entries of a table between two checkpoints.
     checkpoint_every: u64 = "10", count(1, COUNT_MAX);
 
-    /// How long the label of a finished load stays in use, for at most 100,000 labels of a database.
+    /// How long the label of a finished load stays in use, for at most 100,000 labels of a database, and how long an idempotency key is remembered.
     label_keep_max_second: Duration = "259200", seconds(1, COUNT_MAX);
+
+    /// Number of idempotency keys at which loads with new ones are refused. A key takes 85 bytes on the disk and 2 bytes of memory.
+    load_keys_max: u64 = "100000000", count(1, COUNT_MAX);
 
     /// Timeout of a Stream Load without the header.
     stream_load_default_timeout_second: Duration = "600", seconds(1, 259_200);

@@ -71,6 +71,7 @@ mod planning;
 mod privileges;
 mod python;
 mod recycle;
+mod repeated_loads;
 mod rollups;
 mod routine_load;
 mod routine_load_tables;

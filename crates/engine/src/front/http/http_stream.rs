@@ -61,6 +61,7 @@ impl HttpLoads {
             partitions: !partitions.is_any(),
             source: Source::HttpStream,
             label,
+            name: request.name.clone(),
             group_commit: request.group_commit,
             two_phase_commit: request.two_phase_commit,
             partial_update: request.partial_columns,

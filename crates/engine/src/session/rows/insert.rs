@@ -14,6 +14,7 @@ use crate::load::hidden_columns;
 use crate::load::info::LoadInfo;
 use crate::load::partial_update::{self, KnownKeys};
 use crate::load::{self, Finished, Load, LoadCommitted, LoadError, LoadLimits, Outcome, Tally};
+use crate::session::names::counts_of;
 use crate::session::rows::insert_parts;
 use crate::session::{EngineSession, LastInsert};
 use crate::variables::QUERY_TIMEOUT_DEFAULT_SECONDS;
@@ -26,7 +27,7 @@ use tributary_decode::{
     Block, BlockBuilder, Counts, Decoded, InsertOptions, Reject, Target, ValuesOutcome, decode_batch,
     decode_values, scan_insert_head,
 };
-use tributary_ingest::{Body, IngestError, LoadTraits, Source, TransactionStatus};
+use tributary_ingest::{Body, IngestError, LoadTraits, NamedLoad, Source, TransactionStatus};
 use tributary_query::ScalarValue;
 use tributary_sql::{Expr, Insert, InsertSource, SelectQuery, Value};
 use tributary_table::Table;
@@ -78,11 +79,13 @@ pub(in crate::session) struct QueryLoad {
 }
 
 /// The outcome of an INSERT.
-struct InsertAnswer {
-    label: Label,
-    txn: TxnId,
-    status: TransactionStatus,
-    remark: Option<&'static str>,
+pub(in crate::session) struct InsertAnswer {
+    pub label: Label,
+    pub txn: TxnId,
+    pub status: TransactionStatus,
+    pub remark: Option<&'static str>,
+    /// It was loaded before, and this is the answer of then.
+    pub is_repeated: bool,
 }
 
 /// A load that is done, and not answered yet.
@@ -120,6 +123,11 @@ impl EngineSession {
             // Only DEFAULT is allowed there.
             return Ok(None);
         }
+        let table = Arc::clone(&plan.table);
+        if let Some(answer) = self.loaded_before(&table)? {
+            return Ok(Some(answer));
+        }
+        let Some(plan) = &self.last_plan else { return Ok(None) };
         let traits = self.traits(sql.len());
         let admitted = self.admit_insert(&plan.table, &traits)?;
         let mut builder = self.builder.take(&self.engine.loads.builders, plan.target.schema());
@@ -234,6 +242,9 @@ impl EngineSession {
         }
         let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
         let (table, partitions) = self.engine.ddl.table_of_partitions(table, &insert.partitions)?;
+        if let Some(answer) = self.loaded_before(&table)? {
+            return Ok(answer);
+        }
         let target = self.insert_target(&table, insert.columns.as_deref()).await?;
         let def = Arc::clone(target.table());
         let target = target.into_partitions(&partitions)?;
@@ -490,6 +501,7 @@ impl EngineSession {
         insert: InsertLoad,
         options: &InsertOptions,
     ) -> Result<Answer, SqlError> {
+        self.refuse_name_in_transaction()?;
         let InsertLoad { table, schema, decoded, known_keys, .. } = insert;
         let Decoded { blocks, counts, rejects } = decoded;
         self.keep_warnings(&rejects);
@@ -499,18 +511,23 @@ impl EngineSession {
             return Err(refusal(options, counts, &rejects, error_url.as_deref()));
         }
         let (label, txn) = self.add_to_transaction(&table, schema, blocks, counts, known_keys).await?;
-        let answer = InsertAnswer { label, txn, status: TransactionStatus::Prepare, remark: None };
+        let status = TransactionStatus::Prepare;
+        let answer = InsertAnswer { label, txn, status, remark: None, is_repeated: false };
         Ok(self.answer_insert(&table, counts, answer, error_url, false))
     }
 
     pub(in crate::session) async fn finish_load(
         &mut self,
-        load: Load,
+        mut load: Load,
         counts: Counts,
         rejects: &[Reject],
         options: &InsertOptions,
     ) -> Result<Loaded, SqlError> {
         self.keep_warnings(rejects);
+        if let Some(named) = self.take_name() {
+            check_label(&load, &named)?;
+            load.set_name(named);
+        }
         let table = Arc::clone(load.table());
         let limits = LoadLimits {
             max_filter_ratio: if options.strict { 0.0 } else { options.max_filter_ratio },
@@ -519,7 +536,7 @@ impl EngineSession {
         };
         let Finished { error_url, outcome } =
             load.finish(&self.engine.loads, Tally { counts, rejects }, limits).await;
-        let Outcome { committed, route } = match outcome {
+        let Outcome { committed, route, repeated } = match outcome {
             Ok(outcome) => outcome,
             Err(LoadError::Filtered) => return Err(refusal(options, counts, rejects, error_url.as_deref())),
             Err(error) => return Err(error.into()),
@@ -529,7 +546,9 @@ impl EngineSession {
             txn,
             status,
             remark: route.remark(),
+            is_repeated: repeated.is_some(),
         });
+        let counts = repeated.map_or(counts, |first| counts_of(&first));
         Ok(Loaded { table, counts, answer, error_url })
     }
 
@@ -542,7 +561,7 @@ impl EngineSession {
         self.answer_insert(&table, counts, answer, error_url, reused_plan)
     }
 
-    fn answer_insert(
+    pub(in crate::session) fn answer_insert(
         &mut self,
         table: &Table,
         counts: Counts,
@@ -557,6 +576,7 @@ impl EngineSession {
             error_url: error_url.as_deref(),
             remark: answer.remark,
             reused_plan,
+            is_repeated: answer.is_repeated,
         }
         .text();
         self.running.has_inserted = true;
@@ -578,6 +598,18 @@ impl EngineSession {
                 rejects.iter().take(WARNINGS_KEPT_MAX).map(|reject| reject.reason.clone()).collect();
         }
     }
+}
+
+/// Refuses a name of a load that has a label.
+fn check_label(load: &Load, named: &NamedLoad) -> Result<(), SqlError> {
+    let Some(label) = load.chosen_label() else { return Ok(()) };
+    Err(SqlError::detail(
+        ErrorCode::WrongArguments,
+        format!(
+            "label {label} can't be given together with {}: a load with a label is known by its label, leave one of them out",
+            named.name
+        ),
+    ))
 }
 
 /// Refuses rows for a table that has lost all its partitions.

@@ -11,6 +11,7 @@ use crate::load::body::time::LoadTime;
 use crate::load::partial_update::Updates;
 use crate::load::{Finished, Load, LoadError, LoadLimits, Tally};
 use crate::session::EngineSession;
+use crate::session::names::counts_of;
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use sqlparser::ast::Expr;
@@ -152,8 +153,12 @@ impl EngineSession {
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(timeout);
         let engine = Arc::clone(&self.engine);
+        let mut named = self.running.named.take();
         let read = async {
             while let Some(chunk) = interrupt.wait(file.next()).await?? {
+                if let Some(named) = &mut named {
+                    named.add(&chunk);
+                }
                 reader.feed(&engine.loads, load.sink(), &chunk, interrupt).await?;
             }
             reader.end(&engine.loads, load.sink(), interrupt).await?;
@@ -163,14 +168,18 @@ impl EngineSession {
             load.abort(error.detail_text()).await;
             return Err(error);
         }
-        let (counts, rejects) = (reader.counts(), reader.rejects());
+        self.running.named = named;
+        if let Some(named) = self.take_name() {
+            load.set_name(named);
+        }
+        let (mut counts, rejects) = (reader.counts(), reader.rejects());
         self.keep_warnings(&rejects);
         let label = load.transaction().map(|(_, label)| label.as_str().to_owned()).unwrap_or_default();
         let limits = LoadLimits { max_filter_ratio, timeout, interrupt };
         let Finished { error_url, outcome } =
             load.finish(&engine.loads, Tally { counts, rejects: &rejects }, limits).await;
         match outcome {
-            Ok(_) => {}
+            Ok(outcome) => counts = outcome.repeated.map_or(counts, |first| counts_of(&first)),
             Err(LoadError::Filtered) => {
                 let reason = rejects.first().map(|reject| reject.reason.as_str()).unwrap_or_default();
                 let url = error_url.unwrap_or_default();

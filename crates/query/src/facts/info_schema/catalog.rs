@@ -7,7 +7,7 @@ use super::{privileges, views};
 use crate::facts::show::facts;
 use crate::model::SessionView;
 use crate::model::{Cell, Grid};
-use crate::namespace::{JobKind, Namespace};
+use crate::namespace::{JobKind, LiveTable, Namespace};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tributary_table::{PartitionFacts, Table};
@@ -22,7 +22,7 @@ pub(super) const COLLATION: &str = "utf8mb4_0900_bin";
 const LOAD_JOBS: &str = "JOB_ID LABEL STATE PROGRESS TYPE ETL_INFO TASK_INFO ERROR_MSG CREATE_TIME ETL_START_TIME ETL_FINISH_TIME LOAD_START_TIME LOAD_FINISH_TIME URL JOB_DETAILS TRANSACTION_ID ERROR_TABLETS USER COMMENT FIRST_ERROR_MSG DB_NAME";
 
 /// Tables and their columns; `#` marks whole numbers.
-pub(super) const TABLES: [(&str, &str); 37] = [
+pub(super) const TABLES: [(&str, &str); 39] = [
     (
         "tables",
         "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_TYPE ENGINE VERSION# ROW_FORMAT TABLE_ROWS# AVG_ROW_LENGTH# DATA_LENGTH# MAX_DATA_LENGTH# INDEX_LENGTH# DATA_FREE# AUTO_INCREMENT# CREATE_TIME UPDATE_TIME CHECK_TIME TABLE_COLLATION CHECKSUM# CREATE_OPTIONS TABLE_COMMENT",
@@ -122,6 +122,11 @@ pub(super) const TABLES: [(&str, &str); 37] = [
         "routine_load_jobs",
         "JOB_ID JOB_NAME CREATE_TIME PAUSE_TIME END_TIME DB_NAME TABLE_NAME STATE CURRENT_TASK_NUM JOB_PROPERTIES DATA_SOURCE_PROPERTIES CUSTOM_PROPERTIES STATISTIC PROGRESS LAG REASON_OF_STATE_CHANGED ERROR_LOG_URLS USER_NAME CURRENT_ABORT_TASK_NUM# IS_ABNORMAL_PAUSE",
     ),
+    (
+        "load_channels",
+        "TABLE_SCHEMA TABLE_NAME CHANNEL NEXT_OFFSET# LAST_OFFSET# TXN_ID# LABEL LOADED_ROWS# FILTERED_ROWS# LOADED_AT",
+    ),
+    ("load_keys", "RUNNING# RECENT# STORED# FILES# MEMORY_BYTES# KEYS_MAX# KEEP_SECONDS#"),
     ("table_properties", "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME PROPERTY_NAME PROPERTY_VALUE"),
 ];
 
@@ -142,6 +147,8 @@ pub(super) fn fill(name: &str, grid: &mut Grid, namespace: &dyn Namespace, sessi
         "processlist" => facts::processes(namespace, session).into_iter().for_each(|row| grid.push(row)),
         "loads" | "load_jobs" => namespace.jobs(JobKind::Load).into_iter().for_each(|row| grid.push(row)),
         "routine_load_jobs" => namespace.jobs(JobKind::Routine).into_iter().for_each(|row| grid.push(row)),
+        "load_channels" => namespace.live(LiveTable::Channels).into_iter().for_each(|row| grid.push(row)),
+        "load_keys" => namespace.live(LiveTable::Keys).into_iter().for_each(|row| grid.push(row)),
         "user_privileges" | "schema_privileges" | "table_privileges" | "column_privileges" => {
             privileges::fill(name, grid, namespace);
         }

@@ -1,7 +1,7 @@
 //! The names that a condition leaves of all.
 
 use crate::model::{Cell, SessionView};
-use crate::namespace::{FileTable, JobKind, Namespace, ProcessRow, SchemaChangeRow, ServerFacts};
+use crate::namespace::{FileTable, JobKind, LiveTable, Namespace, ProcessRow, SchemaChangeRow, ServerFacts};
 use futures::future::BoxFuture;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -120,6 +120,10 @@ impl Namespace for Chosen {
 
     fn jobs(&self, kind: JobKind) -> Vec<Vec<Cell>> {
         self.all.jobs(kind)
+    }
+
+    fn live(&self, table: LiveTable) -> Vec<Vec<Cell>> {
+        self.all.live(table)
     }
 
     fn server_facts(&self) -> ServerFacts {

@@ -1,0 +1,89 @@
+//! Loads that a client may send again: by an idempotency key, or by the offset of a channel.
+//!
+//! A load takes its name when its rows were decoded, right before its commit, so that a client that disappears while it sends keeps no
+//! other from it. Before, it is only looked whether the answer is known already.
+//!
+//! Not here: which loads were stored ([`tributary_ingest::keys`]), and the words of answers.
+
+use super::{Load, LoadCommitted, LoadError, LoadLimits, Loads, Outcome};
+use tributary_decode::Counts;
+use tributary_ingest::{
+    AnsweredAs, Claimed, FirstAnswer, IngestError, LoadCounts, LoadRows, NamedLoad, TransactionStatus,
+};
+use tributary_table::Table;
+
+impl Loads {
+    /// The answer to a load that was loaded before.
+    ///
+    /// # Errors
+    /// The name was used for other bytes, or the channel can't have it next.
+    pub fn first_answer(&self, table: &Table, load: &NamedLoad) -> Result<Option<FirstAnswer>, IngestError> {
+        let first = self.ingest.first_answer(table.id(), &load.name)?;
+        first.iter().try_for_each(|first| first.check(load))?;
+        Ok(first)
+    }
+}
+
+impl Load {
+    /// Gives the load a name, by which it may have been loaded before.
+    pub fn set_name(&mut self, named: Box<NamedLoad>) {
+        self.extras.get_or_insert_default().named = Some(named);
+    }
+
+    pub(super) fn is_named(&self) -> bool {
+        self.extras.as_ref().is_some_and(|extras| extras.named.is_some())
+    }
+
+    /// Takes the load's name for its rows, or ends the load with the answer to the first one.
+    pub(super) async fn claim(
+        &mut self,
+        loads: &Loads,
+        counts: Counts,
+        rows: &mut LoadRows,
+        limits: &LoadLimits<'_>,
+    ) -> Result<Option<Outcome>, LoadError> {
+        let Some(named) = self.extras.as_mut().and_then(|extras| extras.named.take()) else {
+            return Ok(None);
+        };
+        let counts =
+            LoadCounts { loaded: counts.loaded, filtered: counts.filtered, unselected: counts.unselected };
+        let table = self.sink.table().id();
+        let claim = loads.ingest.claim(table, &named, counts, limits.timeout);
+        let claimed = match limits.interrupt.wait(claim).await {
+            Ok(Ok(Claimed::First(claim))) => {
+                rows.key = Some(claim);
+                return Ok(None);
+            }
+            Ok(Ok(Claimed::Repeat(first))) => Ok(Some(Outcome::repeated(first, self))),
+            Ok(Err(error)) => Err(error.into()),
+            Err(interrupted) => Err(LoadError::Interrupted(interrupted)),
+        };
+        let reason = match &claimed {
+            Ok(_) => "the load was loaded before".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.sink.table().discard(rows.files()).await;
+        if let Some(reservation) = self.reservation.take() {
+            reservation.abort(reason);
+        }
+        claimed
+    }
+}
+
+impl Outcome {
+    /// The outcome of a load that was loaded before.
+    fn repeated(first: FirstAnswer, load: &Load) -> Self {
+        let counts = Box::new(first.counts);
+        Self { committed: Some(first.into()), route: load.route, repeated: Some(counts) }
+    }
+}
+
+impl From<FirstAnswer> for LoadCommitted {
+    fn from(first: FirstAnswer) -> Self {
+        let status = match first.answered_as {
+            AnsweredAs::GroupAsync | AnsweredAs::GroupSync => TransactionStatus::Prepare,
+            AnsweredAs::Own => TransactionStatus::Visible,
+        };
+        Self { label: first.label, txn: first.txn, status }
+    }
+}

@@ -287,7 +287,7 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         | Statement::Begin { .. }
         | Statement::Commit
         | Statement::Rollback
-        | Statement::Sync
+        | Statement::Sync { .. }
         | Statement::UnlockTables
         | Statement::Query(_)
         | Statement::Outfile(_)

@@ -8,6 +8,7 @@ mod jobs;
 mod names;
 mod outfile;
 mod prepared;
+mod receipts;
 mod rows;
 mod select;
 mod set;
@@ -23,11 +24,12 @@ use ends::Running;
 pub(crate) use ends::{Login, Volume, logged_in};
 use prepared::KeptStatement;
 pub(crate) use prepared::Parameters;
+use receipts::reads_tables;
 use rows::explicit::ExplicitTransaction;
 use rows::insert::PlannedInsert;
 pub(crate) use rows::load_data::ClientUpload;
 use rows::load_data::PendingLoad;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -94,6 +96,8 @@ pub(crate) struct EngineSession {
     /// The LOAD DATA for which the client's file was requested.
     pending_load: Option<Box<PendingLoad>>,
     pub(crate) last_insert: Option<LastInsert>,
+    /// Own transactions that its reads wait for.
+    own_writes: BTreeSet<TxnId>,
     pub(crate) warnings: Vec<String>,
     pub(crate) process: Arc<Process>,
     /// Facts about the statement that runs.
@@ -132,6 +136,7 @@ impl EngineSession {
             builder: OwnBuilder::default(),
             pending_load: None,
             last_insert: None,
+            own_writes: BTreeSet::new(),
             warnings: Vec::new(),
             process,
             running: Running::default(),
@@ -234,6 +239,9 @@ impl EngineSession {
         }
         let (privilege, object) = access::needed(&statement, self.database.as_deref());
         self.engine.gate.check(&self.principal, privilege, object)?;
+        if reads_tables(&statement) {
+            self.wait_for_receipts().await?;
+        }
         match statement {
             Statement::Insert(insert) => self.run_insert(*insert, params).await,
             Statement::Delete(delete) => self.run_delete(&delete, params).await,
@@ -263,10 +271,7 @@ impl EngineSession {
             Statement::Begin { label } => self.begin(label).await,
             Statement::Commit => self.commit().await,
             Statement::Rollback => self.rollback().await,
-            Statement::Sync => {
-                self.interrupt().wait(self.engine.ingest.sync()).await?;
-                Ok(Answer::ok())
-            }
+            Statement::Sync { receipt } => self.sync(receipt.map(TxnId)).await,
             Statement::Empty | Statement::UnlockTables => Ok(Answer::ok()),
             other => self.run_admin(other).await,
         }
@@ -293,6 +298,7 @@ impl EngineSession {
         self.statements.clear();
         self.last_plan = None;
         self.last_insert = None;
+        self.own_writes.clear();
         self.warnings.clear();
     }
 

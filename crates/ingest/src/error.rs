@@ -109,6 +109,12 @@ pub enum IngestError {
     TooManyKeys { limit: u64 },
     #[error("idempotency keys can't be read: {0}; nothing of the load was kept, retry it")]
     KeysUnreadable(String),
+    #[error(
+        "receipt {0} is of no transaction of this server that you may see: receipts are the transaction ids in the answers to loads"
+    )]
+    UnknownReceipt(TxnId),
+    #[error("transaction {txn} will not become visible: {reason}")]
+    NotVisible { txn: TxnId, reason: String },
     #[error("the server is shutting down; nothing of the load was kept")]
     ShuttingDown,
     #[error("{0}")]
@@ -127,6 +133,7 @@ impl From<IngestError> for SqlError {
     fn from(error: IngestError) -> Self {
         let code = match &error {
             IngestError::Timeout { .. } => ErrorCode::ExecuteTimeout,
+            IngestError::UnknownReceipt(_) => ErrorCode::WrongArguments,
             IngestError::ShuttingDown => ErrorCode::ServerShutdown,
             _ => ErrorCode::Unknown,
         };

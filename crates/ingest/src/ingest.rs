@@ -27,7 +27,8 @@ use tokio::sync::Notify;
 use tributary_table::{Table, UnpublishedFiles};
 use tributary_types::lock::{Rank, Ranked};
 use tributary_types::{
-    GroupCommitMode, Label, LoadName, Partitions, TableDef, TableId, TransactionKind, Version, host,
+    GroupCommitMode, Label, LoadName, Partitions, TableDef, TableId, TransactionKind, TransactionStatus,
+    TxnId, Version, host,
 };
 use tributary_wal::Disk;
 
@@ -399,6 +400,24 @@ impl Ingest {
     pub async fn sync(&self) {
         let queues = self.all_queues();
         futures::future::join_all(queues.iter().map(|queue| queue.drain(CloseReason::Sync))).await;
+    }
+
+    /// Waits until a transaction is visible, by its id, which is the receipt of its loads. Groups close when they would without it.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownReceipt`], [`IngestError::NotVisible`], [`IngestError::TableDropped`].
+    pub async fn wait_visible(&self, receipt: TxnId) -> Result<(), IngestError> {
+        let transactions = &self.core.transactions;
+        let Some(info) = transactions.by_id(receipt) else {
+            // Finished ones are forgotten some day, running ones never.
+            let is_known = receipt.0 > 0 && receipt < transactions.peek_next();
+            return if is_known { Ok(()) } else { Err(IngestError::UnknownReceipt(receipt)) };
+        };
+        match self.queue(info.table) {
+            Some(queue) => queue.visible(receipt).await,
+            None if info.status == TransactionStatus::Visible => Ok(()),
+            None => Err(IngestError::TableDropped(info.table_ref)),
+        }
     }
 
     /// Truncates a table: rows acknowledged before this call are removed, durably, on return.

@@ -39,7 +39,7 @@ use crate::memory::MemoryBudget;
 use crate::metrics::IngestMetrics;
 use crate::queue::dropped::Checked;
 use crate::queue::timer::Timer;
-use crate::tasks::Tasks;
+use crate::tasks::{self, Tasks};
 use crate::transactions::Transactions;
 pub(crate) use held::{Held, Loads};
 pub(crate) use own::OwnTransaction;
@@ -47,11 +47,15 @@ use pins::Why;
 use state::{Closed, Next, State};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Notify;
 use tributary_table::Table;
 use tributary_types::lock::{Rank, Ranked, RankedGuard};
-use tributary_types::{Lsn, TxnId, Version};
+use tributary_types::{Lsn, TransactionStatus, TxnId, Version};
 pub(crate) use turn::CommitTurn;
+
+/// How long a wait for a transaction goes on without a look at it.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// State shared by all tables.
 #[derive(Debug)]
@@ -116,6 +120,35 @@ impl TableQueue {
                 }
             }
             published.await;
+        }
+    }
+
+    /// Waits until the transaction has an end, or waits for the next start.
+    ///
+    /// # Errors
+    /// It will not become visible, or not before the next start.
+    pub async fn visible(&self, txn: TxnId) -> Result<(), IngestError> {
+        loop {
+            let published = self.published.notified();
+            tokio::pin!(published);
+            published.as_mut().enable();
+            let not_visible = |reason: String| Err(IngestError::NotVisible { txn, reason });
+            let Some(info) = self.core.transactions.by_id(txn) else { return Ok(()) };
+            match info.status {
+                TransactionStatus::Visible => return Ok(()),
+                TransactionStatus::Aborted => return not_visible(info.reason),
+                TransactionStatus::Precommitted => {
+                    return not_visible("it is prepared, and waits for its commit".to_owned());
+                }
+                TransactionStatus::Prepare if self.is_stranded(txn) => {
+                    return not_visible(
+                        "its group failed, the next start of the server commits it".to_owned(),
+                    );
+                }
+                TransactionStatus::Prepare => self.refuse_if_dropped()?,
+            }
+            // A load that fails before its commit tells nobody.
+            let _ = tasks::timeout(LOOK_AGAIN, published).await;
         }
     }
 

@@ -32,7 +32,7 @@ use tributary_ingest::{
 use tributary_table::{Snapshot, Table, TableError};
 use tributary_types::{
     Aggregation, ColumnDef, ColumnId, DELETION_VECTORS, DataType, DefaultValue, HiddenColumn, KeyModel,
-    Label, Partitions, SchemaVersion, SourceId, TableDef, TableSchema, UserKey,
+    Label, Partitions, SchemaVersion, SourceId, TableDef, TableSchema, TxnId, UserKey,
 };
 
 /// Clients have fewer loads at a time.
@@ -191,12 +191,37 @@ pub async fn group_load(world: &Rc<World>, table: &Arc<Table>, kind: Kind) {
     let ingest = Arc::clone(&world.process().ingest);
     let work = ingest.load_into_group(table, kind == Kind::Async, load, timeout);
     let answer = request(world, work).await;
+    let receipt = answer.as_ref().and_then(|answer| Some(answer.as_ref().ok()?.txn));
     answered(world, id, kind, rows, answer);
+    if let Some(receipt) = receipt
+        && world.plan.keyed_loads
+        && world.throw(|dice| dice.one_in(3))
+    {
+        read_after(world, table, id, receipt).await;
+    }
     if world.is_alive() {
         world.check_order(table, &table.snapshot());
     }
     if kind == Kind::Sync && world.model.borrow().loads[&id].fate == Fate::Visible {
         world.query(table).await;
+    }
+}
+
+/// Reads a table with the receipt of a load that was acknowledged.
+async fn read_after(world: &Rc<World>, table: &Arc<Table>, id: LoadId, receipt: TxnId) {
+    let ingest = Arc::clone(&world.process().ingest);
+    let Some(waited) = request(world, ingest.wait_visible(receipt)).await else { return };
+    if !world.is_alive() || world.process().table(table.id()).is_none() {
+        return;
+    }
+    note!(world.trace, "receipt", receipt.0, id, "of load {id}: {waited:?}");
+    match waited {
+        Ok(()) => {
+            world.count(|counts| counts.receipts += 1);
+            world.model.borrow_mut().synced(&[id]);
+            world.query(table).await;
+        }
+        Err(error) => world.violated(format!("the receipt {receipt} of load {id}: {error}")),
     }
 }
 

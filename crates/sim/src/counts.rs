@@ -41,6 +41,7 @@ counts! {
     rows: "rows acknowledged",
     queries: "queries checked",
     syncs: "SYNCs",
+    receipts: "reads after receipts",
     truncations: "truncations",
     dropped_partitions: "partitions dropped",
     recycled_partitions: "partitions dropped and kept",

@@ -132,7 +132,10 @@ pub enum Statement {
     Commit,
     Rollback,
     /// Waits until every acknowledged load is visible.
-    Sync,
+    /// `None`: for all loads that were acknowledged.
+    Sync {
+        receipt: Option<u64>,
+    },
     CreateUser {
         user: UserName,
         if_not_exists: bool,

@@ -60,7 +60,7 @@ impl Statement {
             Self::Begin { .. } => "BEGIN",
             Self::Commit => "COMMIT",
             Self::Rollback => "ROLLBACK",
-            Self::Sync => "SYNC",
+            Self::Sync { .. } => "SYNC",
             Self::Grant(_) => "GRANT",
             Self::Revoke(_) => "REVOKE",
             Self::Kill(_) => "KILL",

@@ -237,7 +237,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::Begin { .. } => "begin",
         Statement::Commit => "commit",
         Statement::Rollback => "rollback",
-        Statement::Sync => "sync",
+        Statement::Sync { .. } => "sync",
         Statement::CreateUser { .. } => "create user",
         Statement::AlterUser { .. } => "alter user",
         Statement::DropUser { .. } => "drop user",

@@ -504,12 +504,16 @@ variables! {
     query_cache_type: i64 = 0, any_whole(), Kept;
     /// Seconds after which a query fails.
     query_timeout: i64 = QUERY_TIMEOUT_DEFAULT_SECONDS, whole(1, 2147483647), Obeyed;
+    /// Receipt of a load, which is its transaction's id: reads of the session wait until it is visible; 0: none.
+    read_after: i64 = 0, whole(0, i64::MAX), Obeyed;
     /// Buffers grow as needed.
     read_buffer_size: i64 = 131_072, any_whole(), Kept;
     /// An empty line of a CSV file is not a row.
     read_csv_empty_line_as_null: bool = false, flag(), Fixed;
     /// Tables can be written.
     read_only: bool = false, switch(), ReadOnly;
+    /// Reads of the session wait until its own loads of Group Commit are visible.
+    read_own_writes: bool = false, flag(), Obeyed;
     /// Buffers grow as needed.
     read_rnd_buffer_size: i64 = 262_144, any_whole(), Kept;
     /// Clients without TLS are refused if it is `ON`.

@@ -4,6 +4,21 @@ use crate::ast::Statement;
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::unsupported;
+use sqlparser::tokenizer::Token;
+
+/// `SYNC`, or `SYNC '<receipt>'`, a transaction's id.
+fn sync(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    const RECEIPT: &str = "a receipt, which is the transaction id in the answer to a load";
+    let receipt = match cursor.peek() {
+        _ if cursor.at_end() => None,
+        Token::Number(..) => Some(cursor.number(RECEIPT)?),
+        _ => {
+            let expected = cursor.expected(RECEIPT);
+            Some(cursor.string(RECEIPT)?.parse().map_err(|_| expected)?)
+        }
+    };
+    Ok(Statement::Sync { receipt })
+}
 
 pub(crate) fn transaction(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.eat("BEGIN") {
@@ -15,7 +30,7 @@ pub(crate) fn transaction(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         return begin(cursor);
     }
     if cursor.eat("SYNC") {
-        return Ok(Statement::Sync);
+        return sync(cursor);
     }
     if cursor.eat("COMMIT") {
         end_words(cursor)?;

@@ -70,6 +70,7 @@ mod password_rules;
 mod planning;
 mod privileges;
 mod python;
+mod receipts;
 mod recycle;
 mod repeated_loads;
 mod rollups;

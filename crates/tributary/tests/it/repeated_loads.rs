@@ -149,7 +149,7 @@ fn a_load_that_fails_leaves_its_key_free() {
 fn loads_that_are_sent_at_the_same_time_with_one_key_are_one_load() {
     let (server, mut client) = server();
     let send = |number: usize| {
-        let mode = if number % 2 == 0 { "sync_mode" } else { "async_mode" };
+        let mode = if number.is_multiple_of(2) { "sync_mode" } else { "async_mode" };
         answer(stream_load(&server, mode).header("Idempotency-Key: k"), "1,a\n")
     };
     let send = &send;
@@ -195,7 +195,7 @@ fn statements_have_keys_by_comments_and_by_variables() {
             .expect("it may connect");
     let insert = prepared.prepare("INSERT INTO t VALUES (?, ?)").expect("legal");
     for (key, id) in [("four", 4), ("four", 4), ("five", 5)] {
-        prepared.query(&format!("SET idempotency_key = '{key}'")).expect("set");
+        prepared.query(format!("SET idempotency_key = '{key}'")).expect("set");
         prepared.execute(insert, &[Parameter::Int(id), Parameter::Text("d".to_owned())]).expect("loaded");
     }
     // The variable was used up.

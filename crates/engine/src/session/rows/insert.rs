@@ -580,6 +580,7 @@ impl EngineSession {
         }
         .text();
         self.running.has_inserted = true;
+        self.has_written(answer.txn, answer.status);
         self.last_insert = Some(LastInsert {
             txn: answer.txn,
             label: answer.label,

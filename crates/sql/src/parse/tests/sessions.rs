@@ -208,7 +208,13 @@ fn transactions_begin_and_end_in_all_their_words() {
     assert_eq!(ok("begin with label l1"), begin(Some("l1")));
     assert_eq!(ok("commit and no chain no release"), Statement::Commit);
     assert_eq!(ok("rollback work"), Statement::Rollback);
-    assert_eq!(ok("SYNC"), Statement::Sync);
+    assert_eq!(ok("SYNC"), Statement::Sync { receipt: None });
+    for sql in ["SYNC 17", "sync '17'"] {
+        assert_eq!(ok(sql), Statement::Sync { receipt: Some(17) });
+    }
+    for sql in ["SYNC '17x'", "SYNC x", "SYNC -1", "SYNC 1 2"] {
+        assert_eq!(error(sql).code, ErrorCode::Syntax, "{sql}");
+    }
     assert_eq!(ok("unlock tables"), Statement::UnlockTables);
     for sql in ["commit and chain", "rollback to savepoint s"] {
         assert_eq!(error(sql).code, ErrorCode::NotSupported, "{sql}");

@@ -7,7 +7,7 @@ use crate::client::mysql::Mysql;
 use crate::data::access_log::{self, AccessLog, Format};
 use crate::data::events::{self, Events};
 use crate::data::lineitem::{self, Lineitem};
-use crate::data::{FIRST_ID, Order};
+use crate::data::{FIRST_ID, KEY_HEADER, Order};
 use crate::error::BenchError;
 use crate::keys::Keys;
 use crate::partitions::Days;
@@ -70,13 +70,16 @@ pub struct Cell {
     pub keys: Keys,
     #[serde(flatten)]
     pub days: Days,
+    /// Whether each load has an idempotency key.
+    pub has_key: bool,
 }
 
 impl Cell {
     /// A combination with a table of all rows.
     #[must_use]
     pub fn new(form: Form, mode: Mode, connections: usize, interval_ms: u64) -> Self {
-        Self { form, mode, connections, interval_ms, keys: Keys::default(), days: Days::default() }
+        let (keys, days) = (Keys::default(), Days::default());
+        Self { form, mode, connections, interval_ms, keys, days, has_key: false }
     }
 }
 
@@ -100,6 +103,9 @@ impl fmt::Display for Cell {
             Form::Prepared { rows: 1 } => write!(f, "prepared INSERT, 1 row")?,
             Form::Prepared { rows } => write!(f, "prepared INSERT, {rows} rows")?,
             Form::Text { rows } => write!(f, "text INSERT, {rows} rows")?,
+        }
+        if self.has_key {
+            f.write_str(" with a key")?;
         }
         write!(f, ", {}, {} connections{}{}", self.mode.name(), self.connections, self.keys, self.days)?;
         if self.mode == Mode::Sync { write!(f, ", {} ms", self.interval_ms) } else { Ok(()) }
@@ -245,6 +251,10 @@ impl Cell {
 
     /// The head of a Stream Load into the cell's table.
     fn head(&self, format: &str, length: usize) -> String {
+        if self.has_key {
+            let format = format!("{format}\r\n{KEY_HEADER}");
+            return http::stream_load_head(self.table(), &format, self.mode.name(), length);
+        }
         http::stream_load_head(self.table(), format, self.mode.name(), length)
     }
 

@@ -43,6 +43,8 @@ pub struct Request {
     pub form: IdForm,
     /// The offset of each row's id in `bytes`; one per row.
     pub ids: Vec<u32>,
+    /// The offset of ten digits of the head that are the first row's id: of the load's own key.
+    pub key: Option<u32>,
     /// Bytes of rows, without the protocol's head.
     pub payload_bytes: u64,
     pub order: Order,
@@ -53,7 +55,7 @@ impl Request {
     #[must_use]
     pub fn unnumbered(bytes: Vec<u8>, rows: usize) -> Self {
         let payload_bytes = bytes.len() as u64;
-        Self { bytes, form: IdForm::Fixed, ids: vec![0; rows], payload_bytes, order: Order::New }
+        Self { bytes, form: IdForm::Fixed, ids: vec![0; rows], key: None, payload_bytes, order: Order::New }
     }
 
     /// Makes a request of about `bytes` bytes of rows, at least one. `push_row` appends a line and returns the offset of its id.
@@ -70,13 +72,17 @@ impl Request {
         ids.iter_mut().for_each(|at| *at += head.len() as u32);
         let payload_bytes = body.len() as u64;
         let bytes = [head.as_bytes(), &body].concat();
-        Self { bytes, form: IdForm::Text, ids, payload_bytes, order: Order::New }
+        let key = key_place(&head);
+        Self { bytes, form: IdForm::Text, ids, key, payload_bytes, order: Order::New }
     }
 
     /// Numbers the rows from `first` on, in the request's order.
     pub fn number(&mut self, first: u32) {
         if self.form == IdForm::Fixed {
             return;
+        }
+        if let Some(at) = self.key {
+            write_digits(&mut self.bytes[at as usize..at as usize + 10], first);
         }
         for (number, &at) in (first..).zip(&self.ids) {
             let (at, id) = (at as usize, self.order.id(number));
@@ -87,6 +93,14 @@ impl Request {
             }
         }
     }
+}
+
+/// The header of a load's key, whose digits are written with the load.
+pub const KEY_HEADER: &str = "Idempotency-Key: 0000000000";
+
+/// The place of the key's digits in a head.
+fn key_place(head: &str) -> Option<u32> {
+    Some((head.find(KEY_HEADER)? + KEY_HEADER.len() - 10) as u32)
 }
 
 /// A prime larger than any number of ids, so that its multiples meet each id equally often; its ratio to 2³² is the golden one,
@@ -127,11 +141,23 @@ mod tests {
             bytes: b"[..........],[..........]".to_vec(),
             form: IdForm::Text,
             ids: vec![1, 14],
+            key: None,
             payload_bytes: 25,
             order: Order::New,
         };
         request.number(1_999_999_999);
         assert_eq!(request.bytes, b"[1999999999],[2000000000]");
+    }
+
+    #[test]
+    fn each_load_has_a_key_of_its_own() {
+        let head = |_| format!("PUT\r\n{KEY_HEADER}\r\n\r\n");
+        let mut request = Request::of_lines(head, 10, |body| {
+            body.extend_from_slice(b"0000000000\n");
+            0
+        });
+        request.number(1_000_000_007);
+        assert_eq!(request.bytes, b"PUT\r\nIdempotency-Key: 1000000007\r\n\r\n1000000007\n");
     }
 
     #[test]

@@ -78,6 +78,9 @@ enum Test {
         /// How the rows are written
         #[arg(long, default_value = "csv")]
         format: Format,
+        /// Measures each load with an idempotency key of its own, too
+        #[arg(long)]
+        with_keys: bool,
     },
     /// lineitem by prepared INSERTs of 100 rows, as a JDBC writer sends them
     Jdbc {
@@ -285,12 +288,16 @@ impl Test {
         };
         let mut cells = Vec::new();
         match self {
-            Self::StreamLoad { sizes, connections, modes, format } => {
+            Self::StreamLoad { sizes, connections, modes, format, with_keys } => {
                 for &mode in modes {
                     for &request_bytes in sizes {
                         for &connections in connections {
                             let form = Form::StreamLoad { request_bytes, format: *format };
-                            cells.push(Cell::new(form, mode, connections, 10_000));
+                            let cell = Cell::new(form, mode, connections, 10_000);
+                            cells.push(cell);
+                            if *with_keys {
+                                cells.push(Cell { has_key: true, ..cell });
+                            }
                         }
                     }
                 }

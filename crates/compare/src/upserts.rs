@@ -116,7 +116,7 @@ fn connect(peer: Peer, server: &Server, load: &Load, order: Order) -> Outcome<Ve
         let ids: Vec<u32> = places.map(|(at, _)| at as u32).collect();
         assert_eq!(ids.len() as u64, load.rows, "a row has one id");
         let payload_bytes = sql.len() as u64;
-        let request = Request { bytes, form: IdForm::Text, ids, payload_bytes, order };
+        let request = Request { bytes, form: IdForm::Text, ids, key: None, payload_bytes, order };
         Ok(Connection::new(stream, dialogue, None, vec![request])?)
     };
     (0..load.connections).map(one).collect()

@@ -197,6 +197,7 @@ impl AccessLog {
                 bytes: [head.as_bytes(), &body].concat(),
                 form: IdForm::Binary,
                 ids,
+                key: None,
                 payload_bytes,
                 order: Order::New,
             };

@@ -241,7 +241,7 @@ impl Lineitem {
         let bytes = one_packet(&command::query(&sql));
         let head = (bytes.len() - sql.len()) as u32;
         let ids = ids.into_iter().map(|at| at + head).collect();
-        Request { bytes, form: IdForm::Text, ids, payload_bytes, order: Order::New }
+        Request { bytes, form: IdForm::Text, ids, key: None, payload_bytes, order: Order::New }
     }
 
     /// An execution of the prepared INSERT of `rows` rows. The first of a connection includes the parameters' types, as drivers
@@ -279,7 +279,7 @@ impl Lineitem {
         let bytes = one_packet(&payload);
         let head = bytes.len() - payload.len();
         let ids = places.iter().step_by(COLUMNS).map(|at| (at + head) as u32).collect();
-        Request { bytes, form: IdForm::Binary, ids, payload_bytes, order: Order::New }
+        Request { bytes, form: IdForm::Binary, ids, key: None, payload_bytes, order: Order::New }
     }
 }
 

@@ -288,7 +288,7 @@ impl Load {
     /// its label.
     ///
     /// # Errors
-    /// [`IngestError::LabelUsed`], [`IngestError::ShuttingDown`].
+    /// [`IngestError::LabelUsed`], [`IngestError::NotAsRequired`], [`IngestError::ShuttingDown`].
     pub fn begin(
         loads: &Loads,
         table: Arc<Table>,
@@ -298,6 +298,7 @@ impl Load {
         admitted: AdmittedLoad,
     ) -> Result<Self, IngestError> {
         let route = loads.route(&table, traits);
+        route.check(traits.required)?;
         let reservation = match route {
             Route::GroupAsync | Route::GroupSync(_) => None,
             Route::Own(_) => {

@@ -20,7 +20,7 @@ use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use std::time::Duration;
 use tributary_decode::{BodyFormat, Compression, FormatError, LoadFormat};
-use tributary_types::{GroupCommitMode, Label, LoadName, TxnId};
+use tributary_types::{GroupCommitMode, Label, LoadName, Requirement, TxnId};
 
 /// Request headers, read as Doris reads them.
 #[derive(Clone, Copy)]
@@ -61,6 +61,7 @@ pub(crate) struct Early {
     pub(crate) label: Option<Label>,
     name: Option<LoadName>,
     group_commit: Option<GroupCommitMode>,
+    required: Option<Requirement>,
     /// A refusal that Doris reports after the label is stored until then.
     format: Result<LoadFormat, HeaderError>,
     compression: Compression,
@@ -105,6 +106,7 @@ impl Early {
         let compress_type = format.as_ref().map_or(Compression::None, |format| format.compression);
         Ok(Self {
             group_commit,
+            required: requirement(headers)?,
             format,
             compression: compression(headers, compress_type)?,
             content_length: content_length(headers, max_bytes)?,
@@ -150,6 +152,7 @@ pub(crate) fn stream_load(
         timezone: timezone(headers)?,
         two_phase_commit: headers.two_phase_commit(),
         group_commit: early.group_commit,
+        required: early.required,
         update,
         merge,
         table_headers,
@@ -190,6 +193,7 @@ pub(crate) fn http_stream(
         timezone: timezone(headers)?,
         two_phase_commit: headers.two_phase_commit(),
         group_commit: early.group_commit,
+        required: early.required,
         partial_columns: update.mode != UpdateMode::Upsert,
         compression: early.compression,
         comment: early.comment,
@@ -244,6 +248,13 @@ fn group_commit(headers: Headers<'_>) -> Result<Option<GroupCommitMode>, HeaderE
     GroupCommitMode::parse(text)
         .map(Some)
         .ok_or_else(|| HeaderError::invalid("group_commit can only be [async_mode, sync_mode, off_mode]"))
+}
+
+fn requirement(headers: Headers<'_>) -> Result<Option<Requirement>, HeaderError> {
+    let Some(text) = headers.text("group_commit_require")? else { return Ok(None) };
+    Requirement::parse(text)
+        .map(Some)
+        .ok_or_else(|| HeaderError::invalid("group_commit_require can only be [durable, visible, grouped]"))
 }
 
 /// The format that the headers in `names` describe.

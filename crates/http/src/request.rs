@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 use tributary_decode::{BodyFormat, Compression};
-use tributary_types::{GroupCommitMode, Label, LoadName, PartitionNames, TableRef, TxnId};
+use tributary_types::{GroupCommitMode, Label, LoadName, PartitionNames, Requirement, TableRef, TxnId};
 
 /// A load's timeout when the header `timeout` is absent.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(600);
@@ -103,6 +103,8 @@ pub struct StreamLoadRequest {
     pub two_phase_commit: bool,
     /// `None`: no header, the table's property decides.
     pub group_commit: Option<GroupCommitMode>,
+    /// The header `group_commit_require`.
+    pub required: Option<Requirement>,
     pub update: UpdateHeaders,
     pub merge: MergeHeaders,
     pub table_headers: TableHeaders,
@@ -138,6 +140,8 @@ pub struct HttpStreamRequest {
     pub timezone: Option<String>,
     pub two_phase_commit: bool,
     pub group_commit: Option<GroupCommitMode>,
+    /// As in [`StreamLoadRequest`].
+    pub required: Option<Requirement>,
     pub partial_columns: bool,
     pub table_headers: TableHeaders,
     /// From `Content-Encoding` or `compress_type`. The statement's own `compress_type` is the

@@ -70,6 +70,10 @@ pub enum IngestError {
         "schema version not match, maybe a schema change is in process. Please retry this load manually."
     )]
     OldSchema,
+    #[error(
+        "the load requires group_commit_require = {required}, which it would not be: {because}; nothing of the load was kept"
+    )]
+    NotAsRequired { required: &'static str, because: &'static str },
     #[error("labels can't be stored: {0}; they are used as before")]
     Labels(String),
     #[error(

@@ -1,4 +1,4 @@
-//! The three modes of Group Commit.
+//! The three modes of Group Commit, and what a client may require of them.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -33,6 +33,37 @@ impl GroupCommitMode {
             Self::Off => "off_mode",
             Self::Sync => "sync_mode",
             Self::Async => "async_mode",
+        }
+    }
+}
+
+/// The least that a client wants of a load: it is refused rather than given less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Requirement {
+    /// It is durable when the answer arrives, as each load is.
+    Durable,
+    /// It is visible when the answer arrives.
+    Visible,
+    /// It joins a group.
+    Grouped,
+}
+
+impl Requirement {
+    pub const ALL: [Self; 3] = [Self::Durable, Self::Visible, Self::Grouped];
+
+    /// Reads a requirement as users write it, in any case. `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| text.eq_ignore_ascii_case(one.as_str()))
+    }
+
+    /// The name in SQL and in HTTP headers.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Durable => "durable",
+            Self::Visible => "visible",
+            Self::Grouped => "grouped",
         }
     }
 }

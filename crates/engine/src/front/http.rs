@@ -30,8 +30,8 @@ use tributary_ingest::{Body, IngestError, LoadTraits, NamedLoad, Route, Source, 
 use tributary_table::Table;
 use tributary_types::table::Distribution;
 use tributary_types::{
-    ErrorCode, Fingerprinter, GroupCommitMode, Label, LoadName, Principal, Secret, SqlError, TableDef,
-    TableRef, TokenHash, TxnId,
+    ErrorCode, Fingerprinter, GroupCommitMode, Label, LoadName, Principal, Requirement, Secret, SqlError,
+    TableDef, TableRef, TokenHash, TxnId,
 };
 
 /// The HTTP front end's way into the engine.
@@ -43,6 +43,7 @@ struct LoadRequest {
     label: Option<Label>,
     name: Option<LoadName>,
     group_commit: Option<GroupCommitMode>,
+    required: Option<Requirement>,
     two_phase_commit: bool,
     partial_update: bool,
     /// Partitions are named.
@@ -86,6 +87,7 @@ impl HttpLoads {
             label: request.label.clone(),
             name: request.name.clone(),
             group_commit: request.group_commit,
+            required: request.required,
             two_phase_commit: request.two_phase_commit,
             partitions: !partitions.is_any(),
             partial_update: request.update.mode != UpdateMode::Upsert,
@@ -186,6 +188,9 @@ impl HttpLoads {
             Err(IngestError::LabelUsed { label, txn, status }) => {
                 return LoadAnswer::label_already_exists(label.as_str(), txn, status);
             }
+            Err(error @ IngestError::NotAsRequired { .. }) => {
+                return LoadAnswer::fail(LoadCode::InvalidArgument, error);
+            }
             Err(error) => return LoadAnswer::fail(LoadCode::Internal, error),
         };
         if let Some(admitted) = body_memory {
@@ -260,6 +265,7 @@ impl LoadRequest {
             has_label: self.label.is_some(),
             partial_update: self.partial_update,
             partitions: self.partitions,
+            required: self.required,
             ..LoadTraits::plain(self.source, self.group_commit, self.body)
         }
     }

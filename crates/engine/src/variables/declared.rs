@@ -10,10 +10,12 @@
 
 use super::kind::{
     Decimal, Kind, NamedZone, any_whole, charset, decimal, flag, group_commit, new_keys, password_strength,
-    ratio, row_limit, sql_mode, switch, text, whole, zone,
+    ratio, requirement, row_limit, sql_mode, switch, text, whole, zone,
 };
 use super::{Effect, MAX_PREPARED_STATEMENTS, QUERY_TIMEOUT_DEFAULT_SECONDS, VERSION_COMMENT, Variable};
-use tributary_types::{GROUP_CONCAT_BYTES, GroupCommitMode, PASSWORD_HISTORY_MAX, SERVER_VERSION};
+use tributary_types::{
+    GROUP_CONCAT_BYTES, GroupCommitMode, PASSWORD_HISTORY_MAX, Requirement, SERVER_VERSION,
+};
 
 variables! {
     /// A tuning variable of Doris; answers are the same.
@@ -336,6 +338,8 @@ variables! {
     group_by_and_having_use_alias_first: bool = false, flag(), Fixed;
     /// Group Commit mode of INSERTs.
     group_commit: Option<GroupCommitMode> = None, group_commit(), Obeyed;
+    /// The least that loads of the session are: one that would not be `visible` at its answer, or not `grouped`, is refused. All are `durable`.
+    group_commit_require: Option<Requirement> = None, requirement(), Obeyed;
     /// Length in bytes at which results of GROUP_CONCAT are truncated if it is set below the default; by default they are not.
     group_concat_max_len: i64 = GROUP_CONCAT_BYTES, whole(4, i64::MAX), Obeyed;
     /// There is no binary log.

@@ -3,7 +3,7 @@
 //! Not its business: which variables there are.
 
 use crate::variables::time_zone::{self, Zone};
-use tributary_types::{ErrorCode, GroupCommitMode, SqlError};
+use tributary_types::{ErrorCode, GroupCommitMode, Requirement, SqlError};
 
 /// Why a text is not a value of a variable.
 #[derive(Debug)]
@@ -186,6 +186,19 @@ pub(super) const fn group_commit() -> Kind<Option<GroupCommitMode>> {
         bounds: None,
         read: |text| GroupCommitMode::parse(text).map(Some).ok_or(Wrong::Value),
         show: |mode| mode.unwrap_or(GroupCommitMode::Off).as_str().to_owned(),
+    }
+}
+
+/// The least that a client wants of a load.
+pub(super) const fn requirement() -> Kind<Option<Requirement>> {
+    Kind {
+        accepts: "an empty text, durable, visible, grouped",
+        bounds: None,
+        read: |text| match text {
+            "" => Ok(None),
+            text => Requirement::parse(text).map(Some).ok_or(Wrong::Value),
+        },
+        show: |required| required.map_or("", Requirement::as_str).to_owned(),
     }
 }
 

@@ -4,7 +4,8 @@
 //! The order of the checks is the order of Doris's manual ("Group Commit Fallback Scenarios" and "WAL Limitations"); the name of
 //! a condition that prevents Group Commit goes into the answer.
 
-use tributary_types::{GroupCommitMode, TableProperties};
+use crate::error::IngestError;
+use tributary_types::{GroupCommitMode, Requirement, TableProperties};
 
 /// An async load must be smaller than this share of a WAL directory's space, in percent.
 pub const WAL_SPACE_PERCENT_MAX: u64 = 80;
@@ -46,6 +47,8 @@ pub struct LoadTraits {
     pub from_query: bool,
     pub partial_update: bool,
     pub partitions: bool,
+    /// The least that the client wants; otherwise the load is refused.
+    pub required: Option<Requirement>,
     pub body: Body,
 }
 
@@ -63,6 +66,7 @@ impl LoadTraits {
             from_query: false,
             partial_update: false,
             partitions: false,
+            required: None,
             body,
         }
     }
@@ -183,6 +187,25 @@ impl Route {
         match (self, switch_of_rows(has_data_files)) {
             (Self::GroupAsync, Some(switch)) => Self::GroupSync(Some(switch)),
             (route, _) => route,
+        }
+    }
+
+    /// Refuses a load that would get less than its client requires.
+    ///
+    /// # Errors
+    /// [`IngestError::NotAsRequired`].
+    pub fn check(self, required: Option<Requirement>) -> Result<(), IngestError> {
+        let refused = |required: Requirement, because: &'static str| {
+            Err(IngestError::NotAsRequired { required: required.as_str(), because })
+        };
+        match (required, self) {
+            (Some(grouped @ Requirement::Grouped), Self::Own(fallback)) => {
+                refused(grouped, fallback.map_or("the mode is off_mode", Fallback::reason))
+            }
+            (Some(visible @ Requirement::Visible), Self::GroupAsync) => {
+                refused(visible, "the mode is async_mode, which answers before its group is committed")
+            }
+            _ => Ok(()),
         }
     }
 

@@ -216,3 +216,54 @@ fn an_async_stream_load_that_goes_to_data_files_is_answered_when_it_is_visible()
     );
     assert_eq!(reply.get("GroupCommitMode"), "sync_mode", "{}", reply.text);
 }
+
+#[test]
+fn a_load_that_requires_more_than_it_would_get_is_refused_and_nothing_is_kept() {
+    let server = Server::shared();
+    let mut db = server.database().with_dt("");
+    let load = |mode: &str, required: &str, more: &str| {
+        Curl::stream_load(&server, &db.name, "dt")
+            .header("column_separator: ,")
+            .header(&format!("group_commit: {mode}"))
+            .header(&format!("group_commit_require: {required}"))
+            .header(more)
+            .body("1,a,1\n")
+            .load()
+    };
+    for (mode, required, more, because) in [
+        (
+            "async_mode",
+            "visible",
+            "comment: x",
+            "the mode is async_mode, which answers before its group is committed",
+        ),
+        ("async_mode", "grouped", "label: l", "a label is specified"),
+        ("off_mode", "grouped", "comment: x", "the mode is off_mode"),
+    ] {
+        let refused = load(mode, required, more).failure();
+        assert!(refused.starts_with("[INVALID_ARGUMENT]"), "{refused}");
+        assert!(
+            refused.contains(&format!("group_commit_require = {required}, which it would not be: {because}")),
+            "{refused}"
+        );
+    }
+    let wrong = load("sync_mode", "fast", "comment: x").failure();
+    assert!(wrong.contains("can only be [durable, visible, grouped]"), "{wrong}");
+    assert_eq!(db.client.value("SELECT count(*) FROM dt"), "0");
+    for (mode, required) in [
+        ("sync_mode", "visible"),
+        ("sync_mode", "grouped"),
+        ("off_mode", "visible"),
+        ("async_mode", "durable"),
+    ] {
+        load(mode, required, "comment: x").success();
+    }
+    db.client.ok("SYNC");
+    assert_eq!(db.client.value("SELECT count(*) FROM dt"), "4");
+    db.client.ok("SET group_commit = async_mode, group_commit_require = 'grouped'");
+    let error = db.client.error("INSERT INTO dt VALUES (1 + 1, 'a', 1)");
+    assert!(error.message.contains("which it would not be: VALUES contains an expression"), "{error}");
+    db.client.ok("INSERT INTO dt VALUES (2, 'a', 1)");
+    db.client.ok("SET group_commit_require = ''");
+    db.client.ok("INSERT INTO dt VALUES (1 + 1, 'a', 1)");
+}

@@ -63,6 +63,7 @@ impl HttpLoads {
             label,
             name: request.name.clone(),
             group_commit: request.group_commit,
+            required: request.required,
             two_phase_commit: request.two_phase_commit,
             partial_update: request.partial_columns,
             rejects_new_keys: false,

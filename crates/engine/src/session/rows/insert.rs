@@ -223,6 +223,7 @@ impl EngineSession {
         LoadTraits {
             in_transaction: self.transaction.is_some(),
             partial_update: self.variables.values().enable_unique_key_partial_update,
+            required: self.variables.values().group_commit_require,
             ..LoadTraits::plain(
                 Source::Insert,
                 self.variables.values().group_commit,

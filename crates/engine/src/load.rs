@@ -46,8 +46,8 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tributary_decode::{Block, Counts, Reject, blocks_to_batches};
 use tributary_ingest::{
-    Answered, AutoIncrements, Body, Ingest, IngestError, LoadCounts, LoadRows, LoadTraits, NamedLoad,
-    Reservation, Route, Source, TransactionKind, TransactionStatus, route,
+    Answered, AutoIncrements, Body, Ingest, IngestError, LoadRows, LoadTraits, NamedLoad, Reservation, Route,
+    Source, TransactionKind, TransactionStatus, route,
 };
 use tributary_query::QueryEngine;
 use tributary_table::{Replaced, Table};
@@ -243,7 +243,7 @@ pub(crate) struct Outcome {
     /// How it was committed in the end.
     pub route: Route,
     /// It was loaded before, with these counts.
-    pub repeated: Option<Box<LoadCounts>>,
+    pub repeated: Option<Box<Counts>>,
 }
 
 #[derive(Debug)]
@@ -364,11 +364,6 @@ impl Load {
     /// The transaction and label of a load that shares no group.
     pub fn transaction(&self) -> Option<(TxnId, &Label)> {
         self.reservation.as_ref().map(|reservation| (reservation.txn(), reservation.label()))
-    }
-
-    /// The label, if the client chose it.
-    pub fn chosen_label(&self) -> Option<&Label> {
-        self.reservation.as_ref().filter(|reservation| reservation.is_kept()).map(Reservation::label)
     }
 
     /// The label of a load that shares no group, and its database.

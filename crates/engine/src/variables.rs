@@ -34,6 +34,8 @@ enum Effect {
     Obeyed,
     /// Like [`Effect::Obeyed`], but for all sessions: only SET GLOBAL sets it.
     Global,
+    /// Like [`Effect::Obeyed`], but never for other sessions: SET GLOBAL is refused.
+    Session,
     /// Kept and shown; answers are the same.
     Kept,
     /// Accepts its default only: other values would change answers in a way that is not implemented.
@@ -163,22 +165,35 @@ impl Variables {
                 ),
             ));
         }
-        self.set_global(name, value)
+        self.set_checked(variable, value)
     }
 
     /// Sets a variable of all sessions that begin later.
     ///
     /// # Errors
-    /// See [`Variables::set`]; never [`ErrorCode::GlobalVariable`].
+    /// See [`Variables::set`]; [`ErrorCode::SessionVariable`] instead of [`ErrorCode::GlobalVariable`].
     pub fn set_global(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
         let variable = find(name)?;
+        if variable.effect == Effect::Session {
+            return Err(SqlError::new(
+                ErrorCode::SessionVariable,
+                format!(
+                    "Variable '{}' is a SESSION variable and can't be used with SET GLOBAL",
+                    variable.name
+                ),
+            ));
+        }
+        self.set_checked(variable, value)
+    }
+
+    fn set_checked(&mut self, variable: &Variable, value: &str) -> Result<(), SqlError> {
         if variable.effect == Effect::ReadOnly {
             return Err(SqlError::new(
                 ErrorCode::ReadOnlyVariable,
                 format!("Variable '{}' is a read only variable", variable.name),
             ));
         }
-        self.announce(name, value)
+        self.announce(variable.name, value)
     }
 
     /// Sets a variable of the server, also one that no statement can set.

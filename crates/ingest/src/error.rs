@@ -81,7 +81,7 @@ pub enum IngestError {
          another load has another key or offset",
         of_transaction(*.txn)
     )]
-    NameOfOtherBytes { name: LoadName, txn: TxnId },
+    NameOfOtherBytes { name: LoadName, txn: Option<TxnId> },
     #[error(
         "the first load with {name} is still running after {seconds} s; nothing of this load was kept, retry it"
     )]
@@ -111,7 +111,10 @@ pub enum IngestError {
          label_keep_max_second, or load without a key"
     )]
     TooManyKeys { limit: u64 },
-    #[error("idempotency keys can't be read: {0}; nothing of the load was kept, retry it")]
+    #[error(
+        "idempotency keys can't be read or stored: {0}; nothing of the load was kept, retry it; if this stays, look at the disk with \
+         load_keys and at the server's log"
+    )]
     KeysUnreadable(String),
     #[error(
         "receipt {0} is of no transaction of this server that you may see: receipts are the transaction ids in the answers to loads"
@@ -146,8 +149,8 @@ impl From<IngestError> for SqlError {
 }
 
 /// The transaction, if it has begun.
-fn of_transaction(txn: TxnId) -> String {
-    if txn.0 == 0 { String::new() } else { format!(" by transaction {txn}") }
+fn of_transaction(txn: Option<TxnId>) -> String {
+    txn.map(|txn| format!(" by transaction {txn}")).unwrap_or_default()
 }
 
 pub(crate) fn wal_error(error: WalError) -> IngestError {

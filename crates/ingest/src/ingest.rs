@@ -2,7 +2,7 @@
 
 use crate::error::IngestError;
 use crate::group::CloseReason;
-use crate::keys::{ChannelState, Claimed, FirstAnswer, KeyFigures, LoadCounts, LoadKeys, NamedLoad};
+use crate::keys::{ChannelState, Claimed, FirstAnswer, KeyFigures, LoadKeys, NamedLoad};
 use crate::load::route::switch_of_rows;
 use crate::load::{Answered, LoadRows};
 use crate::maintenance::stalled::{FlushFailures, StalledFlushes};
@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
+use tributary_decode::Counts;
 use tributary_table::{Table, UnpublishedFiles};
 use tributary_types::lock::{Rank, Ranked};
 use tributary_types::{
@@ -86,7 +87,10 @@ impl Ingest {
             options.load_keys_max,
         );
         let keys =
-            keys.map_err(|error| IngestError::Recovery(format!("idempotency keys can't be read: {error}")))?;
+            keys.map_err(|error| IngestError::Recovery(format!(
+                "idempotency keys can't be read: {error}; restore the file from a copy, or move it away: loads with its keys, or of its \
+                 channels, would then be taken again"
+            )))?;
         let core = Arc::new(Core {
             transactions: Arc::new(Transactions::new(logs.next_txn)),
             metrics,
@@ -107,6 +111,7 @@ impl Ingest {
         let queue = |table| new_queue(&core, &spaces, &homes, options.wal_dirs.len(), table);
         let queues = tables.into_iter().map(queue).collect();
         let Recovered { queues, prepared, report } = recovery::replay(&core, logs.contents, queues).await?;
+        core.keys.keep_tables(|table| queues.contains_key(&table));
         let ingest = Arc::new(Self {
             core,
             spaces,
@@ -148,7 +153,7 @@ impl Ingest {
     pub fn detach(&self, table: TableId) {
         let queue = self.queues.write().remove(&table);
         self.flush_failures.forget(table);
-        self.core.keys.forget_table(table);
+        self.core.keys.keep_tables(|other| other != table);
         if let Some(queue) = queue {
             queue.drop_table();
         }
@@ -282,7 +287,7 @@ impl Ingest {
         &self,
         table: TableId,
         load: &NamedLoad,
-        counts: LoadCounts,
+        counts: Counts,
         patience: Duration,
     ) -> Result<Claimed, IngestError> {
         self.core.keys.claim(table, load, counts, patience).await

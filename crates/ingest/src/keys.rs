@@ -26,14 +26,17 @@ use crate::error::IngestError;
 use crate::keys::record::{ChannelRecord, Kept, KeyRecord, MadeLabel};
 use crate::keys::store::KeyStore;
 use crate::tasks;
-pub use record::{AnsweredAs, LoadCounts};
+pub use record::AnsweredAs;
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
+use tributary_decode::Counts;
 use tributary_types::lock::{Rank, Ranked};
 use tributary_types::{ChannelOffset, Label, LoadKey, LoadKeyId, LoadName, TableId, TxnId, host};
 use tributary_wal::Disk;
@@ -61,7 +64,7 @@ pub struct FirstAnswer {
     pub txn: TxnId,
     pub label: Label,
     pub answered_as: AnsweredAs,
-    pub counts: LoadCounts,
+    pub counts: Counts,
     pub fingerprint: u64,
 }
 
@@ -84,7 +87,7 @@ impl FirstAnswer {
         if self.fingerprint == load.fingerprint {
             return Ok(());
         }
-        Err(IngestError::NameOfOtherBytes { name: load.name.clone(), txn: self.txn })
+        Err(IngestError::NameOfOtherBytes { name: load.name.clone(), txn: Some(self.txn) })
     }
 }
 
@@ -98,7 +101,7 @@ pub struct ChannelState {
     pub last_offset: u64,
     pub txn: TxnId,
     pub label: Label,
-    pub counts: LoadCounts,
+    pub counts: Counts,
     pub at_ms: i64,
 }
 
@@ -120,7 +123,8 @@ pub struct KeyFigures {
     /// Keys in files.
     pub stored: u64,
     pub files: u64,
-    /// Memory of them all.
+    pub channels: u64,
+    /// Memory of the keys.
     pub memory_bytes: u64,
     /// At this many, loads with keys are refused.
     pub limit: u64,
@@ -248,11 +252,11 @@ impl LoadKeys {
         channels
     }
 
-    /// Forgets the channels of a dropped table.
-    pub fn forget_table(&self, table: TableId) {
+    /// Forgets the channels of tables that are not there.
+    pub fn keep_tables(&self, is_there: impl Fn(TableId) -> bool) {
         let mut state = self.state.lock();
         let before = state.channels.len();
-        state.channels.retain(|_, channel| channel.last.table != table);
+        state.channels.retain(|_, channel| is_there(channel.last.table));
         state.are_channels_changed |= state.channels.len() != before;
     }
 
@@ -266,7 +270,7 @@ impl LoadKeys {
         self: &Arc<Self>,
         table: TableId,
         load: &NamedLoad,
-        counts: LoadCounts,
+        counts: Counts,
         patience: Duration,
     ) -> Result<Claimed, IngestError> {
         let until = host::now() + patience;
@@ -276,7 +280,7 @@ impl LoadKeys {
                 Tried::Running(ended) => ended,
             };
             let left = until.saturating_duration_since(host::now());
-            if left.is_zero() || tasks::timeout(left, ended.0).await.is_none() {
+            if left.is_zero() || tasks::timeout(left, ended).await.is_none() {
                 return Err(IngestError::NameRunning {
                     name: load.name.clone(),
                     seconds: patience.as_secs(),
@@ -289,7 +293,7 @@ impl LoadKeys {
         self: &Arc<Self>,
         table: TableId,
         load: &NamedLoad,
-        counts: LoadCounts,
+        counts: Counts,
     ) -> Result<Tried, IngestError> {
         let id = load.name.id(table);
         let mut state = self.state.lock();
@@ -306,7 +310,9 @@ impl LoadKeys {
             drop(state);
             return repeat(&record, load);
         }
-        self.refuse_too_many(&state)?;
+        if matches!(load.name, LoadName::Key(_)) {
+            self.refuse_too_many(&state)?;
+        }
         let running = Running {
             load: load.clone(),
             is_submitted: false,
@@ -338,7 +344,7 @@ impl LoadKeys {
     /// Another load has the key, or is the channel's next.
     fn try_running(&self, running: &Running, load: &NamedLoad) -> Result<Tried, IngestError> {
         if running.load.name == load.name && running.load.fingerprint != load.fingerprint {
-            return Err(IngestError::NameOfOtherBytes { name: load.name.clone(), txn: TxnId(0) });
+            return Err(IngestError::NameOfOtherBytes { name: load.name.clone(), txn: None });
         }
         if running.is_unknown {
             return Err(IngestError::NameUnknown { name: load.name.clone() });
@@ -346,12 +352,16 @@ impl LoadKeys {
         let mut ended = Box::pin(Arc::clone(&running.ended).notified_owned());
         // Enrolled under the lock: the end can't come before.
         ended.as_mut().enable();
-        Ok(Tried::Running(Ended(ended)))
+        Ok(Tried::Running(ended))
     }
 
     fn refuse_too_many(&self, state: &State) -> Result<(), IngestError> {
         let recent = state.recent.len() as u64;
-        if recent >= RECENT_LIMIT || recent + self.store.stored().keys >= self.limit {
+        if recent >= RECENT_LIMIT {
+            let text = format!("{recent} of them wait for a file, which can't be written");
+            return Err(IngestError::KeysUnreadable(text));
+        }
+        if recent + self.store.stored().keys >= self.limit {
             return Err(IngestError::TooManyKeys { limit: self.limit });
         }
         Ok(())
@@ -385,7 +395,19 @@ impl LoadKeys {
                 state.recent.remove(&record.id);
             }
         }
-        drop(state);
+        Ok(())
+    }
+
+    /// Whether some files of keys should become one.
+    pub fn has_mergeable(&self) -> bool {
+        self.store.has_mergeable()
+    }
+
+    /// Merges files of keys. Not for tasks that others wait for.
+    ///
+    /// # Errors
+    /// Those of the disk; all keys are found as before.
+    pub fn merge(&self) -> io::Result<()> {
         while self.store.merge_some(self.before_ms())? {}
         Ok(())
     }
@@ -424,6 +446,7 @@ impl LoadKeys {
             recent,
             stored: stored.keys,
             files: stored.files,
+            channels: state.channels.len() as u64,
             memory_bytes: recent * RECENT_BYTES + stored.memory_bytes,
             limit: self.limit,
             keep_seconds: self.keep.as_secs(),
@@ -433,11 +456,9 @@ impl LoadKeys {
 
 enum Tried {
     Claimed(Claimed),
-    Running(Ended),
+    /// Until the end of the running load.
+    Running(Pin<Box<OwnedNotified>>),
 }
-
-/// The end of a running load.
-struct Ended(std::pin::Pin<Box<tokio::sync::futures::OwnedNotified>>);
 
 fn repeat(record: &KeyRecord, load: &NamedLoad) -> Result<Tried, IngestError> {
     let first = FirstAnswer::of(record);
@@ -466,7 +487,7 @@ pub struct Claim {
     id: LoadKeyId,
     table: TableId,
     load: NamedLoad,
-    counts: LoadCounts,
+    counts: Counts,
     /// The part of it that the log was given.
     kept: OnceLock<Kept>,
     /// It holds the name no longer.

@@ -243,6 +243,9 @@ impl Reader<'_> {
     }
 
     fn kept(&mut self, log: usize, lsn: Lsn, entry: &Entry) -> Result<(), IngestError> {
+        if !self.tables.contains_key(&entry.table) {
+            return Ok(());
+        }
         let kept = record::read_kept(entry).ok_or_else(|| {
             IngestError::Recovery(format!(
                 "an idempotency key or a channel in the write-ahead log at LSN {lsn} can't be read; it may be of a newer server: start that one"

@@ -562,12 +562,6 @@ impl Reservation {
         self.kind
     }
 
-    /// Whether its label stays used after it.
-    #[must_use]
-    pub fn is_kept(&self) -> bool {
-        self.transactions.by_id(self.txn).is_some_and(|info| info.label_is_kept)
-    }
-
     /// Names the source of the load, and the position after it: durable with the load's rows or not at all, and returned by
     /// [`Transactions::position`], even after a restart, until a later load of the source is committed. Loads of a source are
     /// begun and committed one after another.

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_ingest::{ChannelState, Claimed, IngestError, LoadCounts, NamedLoad};
+use tributary_decode::Counts;
+use tributary_ingest::{ChannelState, Claimed, IngestError, NamedLoad};
 use tributary_table::Table;
 use tributary_types::{ChannelOffset, LoadKey, LoadName, TableId, TxnId};
 
@@ -177,7 +178,7 @@ pub async fn load(world: &Rc<World>, table: &Arc<Table>) {
     );
     let ingest = Arc::clone(&world.process().ingest);
     let patience = Duration::from_millis(world.throw(|dice| dice.pick(&[0, 5, 1_000_000])));
-    let claimed = request(world, ingest.claim(table.id(), &load, LoadCounts::default(), patience)).await;
+    let claimed = request(world, ingest.claim(table.id(), &load, Counts::default(), patience)).await;
     if !world.is_alive() || world.process().table(table.id()).is_none() {
         return;
     }

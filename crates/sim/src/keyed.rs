@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use tributary_decode::Counts;
 use tributary_ingest::{
-    Answered, Claim, Claimed, FirstAnswer, IngestError, LoadCounts, LoadRows, NamedLoad, TransactionKind,
+    Answered, Claim, Claimed, FirstAnswer, IngestError, LoadRows, NamedLoad, TransactionKind,
 };
 use tributary_table::Table;
 use tributary_types::{Label, LoadKey, LoadName, TableId, TxnId};
@@ -30,7 +31,7 @@ struct Loads {
     first: Option<LoadId>,
     /// The answer that was given for it.
     answer: Option<TxnId>,
-    counts: LoadCounts,
+    counts: Counts,
     fingerprint: u64,
 }
 
@@ -52,7 +53,7 @@ impl Keys {
         key: KeyOf,
         id: LoadId,
         load: &NamedLoad,
-        counts: LoadCounts,
+        counts: Counts,
     ) -> Result<Option<LoadId>, Violation> {
         let loads = self.0.entry(key).or_default();
         if let Some(txn) = loads.answer {
@@ -152,7 +153,7 @@ pub async fn load(world: &Rc<World>, table: &Arc<Table>) {
     let kind = world.throw(|dice| dice.pick(&[Kind::Async, Kind::Async, Kind::Sync, Kind::Sync, Kind::Off]));
     let rows = row_count(world);
     // Of equal bytes are equal counts.
-    let counts = LoadCounts { loaded: key + 1, filtered: key, unselected: 0 };
+    let counts = Counts { total: 2 * key + 1, loaded: key + 1, filtered: key, unselected: 0 };
     let name = LoadName::Key(named(key));
     let load = NamedLoad { name, fingerprint: key * 2 + u64::from(has_other_bytes) };
     let key = (table.id(), key);

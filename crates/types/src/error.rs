@@ -74,6 +74,7 @@ pub enum ErrorCode {
     NoOpenCursor,
     /// Only SET GLOBAL sets the variable.
     GlobalVariable,
+    SessionVariable,
     TooManyPreparedStatements,
     /// A prepared statement may not do it.
     UnsupportedPrepared,
@@ -182,6 +183,7 @@ impl ErrorCode {
             Self::Busy => (1205, "HY000"),
             Self::WrongArguments => (1210, "HY000"),
             Self::GlobalVariable => (1229, "HY000"),
+            Self::SessionVariable => (1228, "HY000"),
             Self::WrongValueForVariable => (1231, "42000"),
             Self::WrongTypeForVariable => (1232, "42000"),
             Self::NotSupported => (1235, "42000"),

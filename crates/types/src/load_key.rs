@@ -120,6 +120,16 @@ impl LoadName {
     }
 }
 
+impl LoadName {
+    /// The refusal of a name for a load that has a label, or what comes with one.
+    #[must_use]
+    pub fn beside(&self, what: &str) -> String {
+        format!(
+            "{what} can't be given together with {self}: a load with a label is known by its label, leave one of them out"
+        )
+    }
+}
+
 impl fmt::Display for LoadName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

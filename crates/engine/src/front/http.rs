@@ -42,6 +42,8 @@ struct LoadRequest {
     source: Source,
     label: Option<Label>,
     name: Option<LoadName>,
+    /// The statement of an HTTP Stream, if the load has a name.
+    statement: Option<String>,
     group_commit: Option<GroupCommitMode>,
     required: Option<Requirement>,
     two_phase_commit: bool,
@@ -86,6 +88,7 @@ impl HttpLoads {
             source: Source::StreamLoad,
             label: request.label.clone(),
             name: request.name.clone(),
+            statement: None,
             group_commit: request.group_commit,
             required: request.required,
             two_phase_commit: request.two_phase_commit,
@@ -208,7 +211,7 @@ impl HttpLoads {
         };
         load.must_find(KnownKeys::of(reader.target(), request.rejects_new_keys));
         let planned = started.elapsed();
-        let mut fingerprint = request.name.as_ref().map(|_| Fingerprinter::default());
+        let mut fingerprint = request.name.as_ref().map(|_| request.fingerprinter());
         let body = (&mut body, fingerprint.as_mut());
         if let Err(failed) = read_body(&self.0.loads, &mut load, &mut reader, body, deadline).await {
             load.abort(&failed.message).await;
@@ -229,7 +232,7 @@ impl HttpLoads {
             load.finish(&self.0.loads, Tally { counts, rejects: &rejects }, limits).await;
         let mut counts = counts;
         if let Ok(Outcome { repeated: Some(first), .. }) = &outcome {
-            counts = repeated::counts_of(first);
+            counts = **first;
         }
         let mut answer = heading.above(worded(outcome, &rejects));
         repeated::add_next_offset(&mut answer, request.name.as_ref());
@@ -257,6 +260,15 @@ impl LoadRequest {
             Body::Known(bytes) if !self.is_packed => Some(bytes),
             _ => None,
         }
+    }
+
+    /// The beginning of the fingerprint of a load with a name; its body follows.
+    fn fingerprinter(&self) -> Fingerprinter {
+        let mut fingerprint = Fingerprinter::default();
+        if let Some(statement) = &self.statement {
+            fingerprint.update(statement.as_bytes());
+        }
+        fingerprint
     }
 
     fn traits(&self) -> LoadTraits {

@@ -8,19 +8,38 @@
 use super::{Load, LoadCommitted, LoadError, LoadLimits, Loads, Outcome};
 use tributary_decode::Counts;
 use tributary_ingest::{
-    AnsweredAs, Claimed, FirstAnswer, IngestError, LoadCounts, LoadRows, NamedLoad, TransactionStatus,
+    AnsweredAs, Claimed, FirstAnswer, IngestError, LoadRows, LoadTraits, NamedLoad, Route, TransactionStatus,
+    effective_mode,
 };
 use tributary_table::Table;
+use tributary_types::{GroupCommitMode, Requirement};
 
 impl Loads {
-    /// The answer to a load that was loaded before.
+    /// The answer to a load that was loaded before, once it holds for this one, too: asynchronous loads are answered before they are
+    /// visible, and others not.
     ///
     /// # Errors
-    /// The name was used for other bytes, or the channel can't have it next.
-    pub fn first_answer(&self, table: &Table, load: &NamedLoad) -> Result<Option<FirstAnswer>, IngestError> {
-        let first = self.ingest.first_answer(table.id(), &load.name)?;
-        first.iter().try_for_each(|first| first.check(load))?;
-        Ok(first)
+    /// The name was used for other bytes, or the channel can't have it next; the first load will not be visible.
+    pub async fn first_answer(
+        &self,
+        table: &Table,
+        load: &NamedLoad,
+        traits: &LoadTraits,
+    ) -> Result<Option<FirstAnswer>, IngestError> {
+        let Some(first) = self.ingest.first_answer(table.id(), &load.name)? else { return Ok(None) };
+        first.check(load)?;
+        let mode = table.with_def(|def| effective_mode(traits.requested, &def.properties));
+        let sees_it = mode != GroupCommitMode::Async || traits.required == Some(Requirement::Visible);
+        self.hold(&first, sees_it).await?;
+        Ok(Some(first))
+    }
+
+    /// Waits until the first load is visible, if the client of its repetition is to see it.
+    async fn hold(&self, first: &FirstAnswer, sees_it: bool) -> Result<(), IngestError> {
+        if sees_it && first.answered_as == AnsweredAs::GroupAsync {
+            self.ingest.wait_visible(first.txn).await?;
+        }
+        Ok(())
     }
 }
 
@@ -45,10 +64,15 @@ impl Load {
         let Some(named) = self.extras.as_mut().and_then(|extras| extras.named.take()) else {
             return Ok(None);
         };
-        let counts =
-            LoadCounts { loaded: counts.loaded, filtered: counts.filtered, unselected: counts.unselected };
         let table = self.sink.table().id();
-        let claim = loads.ingest.claim(table, &named, counts, limits.timeout);
+        let sees_it = self.route != Route::GroupAsync;
+        let claim = async {
+            let claimed = loads.ingest.claim(table, &named, counts, limits.timeout).await?;
+            if let Claimed::Repeat(first) = &claimed {
+                loads.hold(first, sees_it).await?;
+            }
+            Ok::<_, IngestError>(claimed)
+        };
         let claimed = match limits.interrupt.wait(claim).await {
             Ok(Ok(Claimed::First(claim))) => {
                 rows.key = Some(claim);

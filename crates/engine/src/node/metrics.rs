@@ -69,6 +69,9 @@ struct Gauges {
     connections: IntGauge,
     session_bytes: IntGauge,
     ready: IntGauge,
+    load_keys: IntGauge,
+    load_key_bytes: IntGauge,
+    load_channels: IntGauge,
     log_lines_dropped: IntCounter,
     /// By kind, in the order of [`Refusal::ALL`].
     refused: Vec<IntCounter>,
@@ -127,6 +130,9 @@ impl Gauges {
                 "tributary_session_bytes",
                 "Bytes of the prepared statements and user variables of all sessions",
             )?,
+            load_keys: gauge("tributary_load_keys", "Idempotency keys that are kept")?,
+            load_key_bytes: gauge("tributary_load_key_bytes", "Bytes of memory of idempotency keys")?,
+            load_channels: gauge("tributary_load_channels", "Channels that are kept")?,
             ready: gauge("tributary_ready", "1 if /api/ready answers 200, else 0")?,
             log_lines_dropped,
         })
@@ -158,6 +164,10 @@ impl Gauges {
         gauges.data_file_bytes.set(total(&|table| {
             table.snapshot().files.iter().map(tributary_table::LiveFile::size_bytes).sum()
         }));
+        let keys = ingest.key_figures();
+        gauges.load_keys.set((keys.recent + keys.stored) as i64);
+        gauges.load_key_bytes.set(keys.memory_bytes as i64);
+        gauges.load_channels.set(keys.channels as i64);
         gauges.tables.set(tables.len() as i64);
         let dropped = tributary_types::process::log_lines_dropped();
         raise(&gauges.log_lines_dropped, dropped);

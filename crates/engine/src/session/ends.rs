@@ -48,7 +48,7 @@ impl EngineSession {
         self.pending_load = None;
         self.running = Running::default();
         self.running.admission = self.engine.requests.admit()?;
-        self.running.named = self.read_name(text)?;
+        self.running.named = self.read_name(text);
         Ok(())
     }
 
@@ -60,7 +60,7 @@ impl EngineSession {
         self.process.begin(self.database.as_deref(), statement.text());
         self.running = Running::default();
         self.parsed(statement.kind());
-        self.running.named = self.read_name(statement.text())?;
+        self.running.named = self.read_name(statement.text());
         if !statement.is_values_insert() || self.records_prepared() {
             self.running.admission = self.engine.requests.admit()?;
         }

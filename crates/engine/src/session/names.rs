@@ -6,14 +6,14 @@
 //! Not here: which loads were stored.
 
 use super::EngineSession;
+use crate::access::interrupt::Interrupt;
 use crate::answer::Answer;
-use crate::load::LoadCommitted;
+use crate::load::{Load, LoadCommitted};
 use crate::session::rows::insert::InsertAnswer;
 use std::sync::Arc;
-use tributary_decode::Counts;
-use tributary_ingest::{LoadCounts, NamedLoad};
+use tributary_ingest::NamedLoad;
 use tributary_table::Table;
-use tributary_types::{ChannelOffset, ErrorCode, Fingerprinter, LoadKey, LoadName, SqlError};
+use tributary_types::{ChannelOffset, ErrorCode, Fingerprinter, Label, LoadKey, LoadName, SqlError};
 
 const KEY: &str = "idempotency_key";
 const CHANNEL: &str = "channel";
@@ -23,7 +23,8 @@ const NEXT_OFFSET: &str = "channel_next_offset";
 /// The name of the running statement's load.
 #[derive(Debug)]
 pub(super) struct Named {
-    name: LoadName,
+    /// An illegal one is an error of the load only.
+    name: Result<LoadName, SqlError>,
     /// Of the statement, and of what else of it the client sends.
     fingerprint: Fingerprinter,
     /// Its variables are to be forgotten.
@@ -100,36 +101,35 @@ fn number(name: &str, text: &str) -> Result<u64, SqlError> {
 
 impl EngineSession {
     /// Reads the name of a statement's load.
-    ///
-    /// # Errors
-    /// It is illegal.
-    pub(super) fn read_name(&self, text: &str) -> Result<Option<Box<Named>>, SqlError> {
+    pub(super) fn read_name(&self, text: &str) -> Option<Box<Named>> {
         let variables = self.variables.values();
         let is_commented = text.trim_ascii_start().starts_with("/*");
         let has_variables = !variables.idempotency_key.is_empty() || !variables.channel.is_empty();
         if !is_commented && !has_variables {
-            return Ok(None);
+            return None;
         }
-        let of_comment = Parts::of_comment(text)?;
+        let of_comment = Parts::of_comment(text).transpose();
         let is_of_variables = of_comment.is_none();
-        let (parts, statement) = match of_comment {
-            Some(found) => found,
-            None if !has_variables => return Ok(None),
+        let (name, statement) = match of_comment {
+            Some(found) => match found {
+                Ok((parts, statement)) => (parts.name(), statement),
+                Err(error) => (Err(error), text),
+            },
+            None if !has_variables => return None,
             None => {
-                let given = |text: &'_ str| (!text.is_empty()).then_some(());
                 let whole = |number: i64| u64::try_from(number).ok();
                 let parts = Parts {
-                    key: given(&variables.idempotency_key).map(|()| variables.idempotency_key.as_str()),
-                    channel: given(&variables.channel).map(|()| variables.channel.as_str()),
+                    key: Some(variables.idempotency_key.as_str()).filter(|key| !key.is_empty()),
+                    channel: Some(variables.channel.as_str()).filter(|channel| !channel.is_empty()),
                     offset: whole(variables.channel_offset),
                     next: whole(variables.channel_next_offset),
                 };
-                (parts, text)
+                (parts.name(), text)
             }
         };
         let mut fingerprint = Fingerprinter::default();
         fingerprint.update(statement.trim_ascii().as_bytes());
-        Ok(Some(Box::new(Named { name: parts.name()?, fingerprint, is_of_variables })))
+        Some(Box::new(Named { name, fingerprint, is_of_variables }))
     }
 
     /// Adds bytes of the statement's load that are not in its text.
@@ -140,10 +140,31 @@ impl EngineSession {
     }
 
     /// The name of the load that the statement makes. It has one such load.
-    pub(super) fn take_name(&mut self) -> Option<Box<NamedLoad>> {
-        let named = self.running.named.take()?;
+    ///
+    /// # Errors
+    /// The name is illegal.
+    fn take_name(&mut self) -> Result<Option<Box<NamedLoad>>, SqlError> {
+        let Some(named) = self.running.named.take() else { return Ok(None) };
         self.running.uses_up_name |= named.is_of_variables;
-        Some(Box::new(NamedLoad { name: named.name, fingerprint: named.fingerprint.finish() }))
+        Ok(Some(Box::new(NamedLoad { name: named.name?, fingerprint: named.fingerprint.finish() })))
+    }
+
+    /// Gives a load the statement's name, if that has one.
+    ///
+    /// # Errors
+    /// The name is illegal; nothing of the load is left.
+    pub(super) async fn name_load(&mut self, mut load: Load) -> Result<Load, SqlError> {
+        match self.take_name() {
+            Ok(None) => Ok(load),
+            Ok(Some(named)) => {
+                load.set_name(named);
+                Ok(load)
+            }
+            Err(error) => {
+                Box::pin(load.abort(error.detail_text())).await;
+                Err(error)
+            }
+        }
     }
 
     /// Forgets the variables that have named the load of a statement.
@@ -157,31 +178,38 @@ impl EngineSession {
     /// The answer to a statement whose load was loaded before. `None`: it is to be loaded.
     ///
     /// # Errors
-    /// The name was used for another statement, or the channel can't have it next.
-    pub(super) fn loaded_before(&mut self, table: &Arc<Table>) -> Result<Option<Answer>, SqlError> {
+    /// The name is illegal, was used for another statement, or the channel can't have it next; it has a label, too, or is within BEGIN.
+    pub(super) async fn loaded_before(
+        &mut self,
+        table: &Arc<Table>,
+        label: Option<&Label>,
+    ) -> Result<Option<Answer>, SqlError> {
         let Some(named) = &self.running.named else { return Ok(None) };
-        let load = NamedLoad { name: named.name.clone(), fingerprint: named.fingerprint.finish() };
-        if self.transaction.is_some() {
-            return Ok(None);
+        let name = named.name.clone()?;
+        if let Some(label) = label {
+            return Err(SqlError::detail(ErrorCode::WrongArguments, name.beside(&format!("label {label}"))));
         }
-        let Some(first) = self.engine.loads.first_answer(table, &load)? else { return Ok(None) };
+        if self.transaction.is_some() {
+            return Err(SqlError::detail(
+                ErrorCode::NotSupported,
+                format!(
+                    "an INSERT within BEGIN can't have {name}: the transaction is one load, which is known by its label; use BEGIN \
+                     WITH LABEL"
+                ),
+            ));
+        }
+        let load = NamedLoad { name, fingerprint: named.fingerprint.finish() };
+        let (traits, loads, process) =
+            (self.traits(0), Arc::clone(&self.engine.loads), Arc::clone(&self.process));
+        let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_timeout());
+        let Some(first) = interrupt.wait(loads.first_answer(table, &load, &traits)).await?? else {
+            return Ok(None);
+        };
         drop(self.take_name());
-        let counts = counts_of(&first.counts);
+        let counts = first.counts;
         let LoadCommitted { label, txn, status } = first.into();
         let answer = InsertAnswer { label, txn, status, remark: None, is_repeated: true };
         Ok(Some(self.answer_insert(table, counts, answer, None, false)))
-    }
-
-    /// Refuses a name within BEGIN, where several statements are one load.
-    pub(super) fn refuse_name_in_transaction(&self) -> Result<(), SqlError> {
-        let Some(named) = &self.running.named else { return Ok(()) };
-        Err(SqlError::detail(
-            ErrorCode::NotSupported,
-            format!(
-                "an INSERT within BEGIN can't have {}: the transaction is one load, which is known by its label; use BEGIN WITH LABEL",
-                named.name
-            ),
-        ))
     }
 
     /// Whether the statement that ended has used up its variables, or was a load that failed.
@@ -189,12 +217,6 @@ impl EngineSession {
         let is_of_variables = self.running.named.as_ref().is_some_and(|named| named.is_of_variables);
         self.running.uses_up_name || is_of_variables && matches!(kind, Some("INSERT" | "LOAD"))
     }
-}
-
-/// The counts of a load that was loaded before.
-pub(super) const fn counts_of(first: &LoadCounts) -> Counts {
-    let LoadCounts { loaded, filtered, unselected } = *first;
-    Counts { total: loaded + filtered + unselected, loaded, filtered, unselected }
 }
 
 #[cfg(test)]

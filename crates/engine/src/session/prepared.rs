@@ -213,9 +213,11 @@ impl EngineSession {
         }
         let options = self.insert_options();
         let bound = params.bind(&mut insert.types);
-        self.add_to_name(|| bound.values.to_vec());
-        if let Some(answer) = self.loaded_before(&insert.table)? {
-            return Ok(answer);
+        if self.running.named.is_some() {
+            self.add_to_name(|| bound.values.to_vec());
+            if let Some(answer) = Box::pin(self.loaded_before(&insert.table, None)).await? {
+                return Ok(answer);
+            }
         }
         let traits = self.traits(bound.values.len());
         let admitted = self.admit_insert(&insert.table, &traits)?;

@@ -45,12 +45,14 @@ impl EngineSession {
         if let Ok(receipt @ 1..) = u64::try_from(variables.read_after) {
             Box::pin(self.wait_for(TxnId(receipt))).await?;
         }
-        while let Some(own) = self.own_writes.pop_first() {
+        while let Some(&own) = self.own_writes.first() {
             // Its client knows of its failure, or has dropped the table.
             match Box::pin(self.visible(own)).await? {
                 Ok(()) | Err(IngestError::NotVisible { .. } | IngestError::TableDropped(_)) => {}
                 Err(error) => return Err(error.into()),
             }
+            // Not before: a wait that is interrupted has shown nothing.
+            self.own_writes.remove(&own);
         }
         Ok(())
     }

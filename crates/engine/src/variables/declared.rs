@@ -45,11 +45,11 @@ variables! {
     /// Buffers grow as needed.
     bulk_insert_buffer_size: i64 = 8_388_608, any_whole(), Kept;
     /// Channel of the session's next INSERT or LOAD DATA, which uses it up: its loads are stored in the order of their offsets, each once.
-    channel: String = "".into(), text(), Obeyed;
+    channel: String = "".into(), text(), Session;
     /// Where the next load of the channel ends; -1: at its offset plus 1.
-    channel_next_offset: i64 = -1, whole(-1, i64::MAX), Obeyed;
+    channel_next_offset: i64 = -1, whole(-1, i64::MAX), Session;
     /// Where the next load of the channel begins: where the one before ended.
-    channel_offset: i64 = -1, whole(-1, i64::MAX), Obeyed;
+    channel_offset: i64 = -1, whole(-1, i64::MAX), Session;
     /// Text is UTF-8. Character sets that are not a subset of it are refused.
     character_set_client: String = "utf8mb4".into(), charset(), Obeyed;
     /// Text is UTF-8. Character sets that are not a subset of it are refused.
@@ -357,7 +357,7 @@ variables! {
     /// The server's name.
     hostname: String = "tributary".into(), text(), ReadOnly;
     /// Key of the session's next INSERT or LOAD DATA, which uses it up: a load that is sent again with the same key is stored once, and gets the first answer again.
-    idempotency_key: String = "".into(), text(), Obeyed;
+    idempotency_key: String = "".into(), text(), Session;
     /// A tuning variable of Doris; answers are the same.
     ignore_shape_nodes: String = "".into(), text(), Kept;
     /// A tuning variable of Doris; answers are the same.
@@ -509,7 +509,7 @@ variables! {
     /// Seconds after which a query fails.
     query_timeout: i64 = QUERY_TIMEOUT_DEFAULT_SECONDS, whole(1, 2147483647), Obeyed;
     /// Receipt of a load, which is its transaction's id: reads of the session wait until it is visible; 0: none.
-    read_after: i64 = 0, whole(0, i64::MAX), Obeyed;
+    read_after: i64 = 0, whole(0, i64::MAX), Session;
     /// Buffers grow as needed.
     read_buffer_size: i64 = 131_072, any_whole(), Kept;
     /// An empty line of a CSV file is not a row.

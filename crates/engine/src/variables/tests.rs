@@ -106,6 +106,7 @@ fn a_global_variable_is_set_for_all_or_not_at_all() {
     let mut variables = Variables::default();
     assert_eq!(variables.set("max_prepared_stmt_count", "5").unwrap_err().code.number(), 1229);
     variables.set_global("max_prepared_stmt_count", "5").expect("legal");
+    assert_eq!(variables.set_global("idempotency_key", "k").unwrap_err().code.number(), 1228);
     assert_eq!(variables.values().max_prepared_stmt_count, 5);
 }
 
@@ -137,7 +138,11 @@ fn row(variable: &Variable) -> String {
         (_, (_, Some((min, max)))) => format!("{min} to {max}"),
         (_, (words, None)) => words.to_owned(),
     };
-    let accepts = if variable.effect == Effect::Global { format!("{accepts}, SET GLOBAL") } else { accepts };
+    let accepts = match variable.effect {
+        Effect::Global => format!("{accepts}, SET GLOBAL"),
+        Effect::Session => format!("{accepts}, of a session"),
+        _ => accepts,
+    };
     format!("| `{}` | {default} | {accepts} | {} |\n", variable.name, variable.meaning.trim())
 }
 
@@ -148,7 +153,7 @@ fn the_reference_of_variables_is_what_their_declarations_say() {
     let (before, _) = page.split_once(BEGIN).expect("the tables' beginning is marked");
     let mut expected = format!("{before}{BEGIN}");
     for (title, effects) in [
-        ("Obeyed", &[Effect::Obeyed, Effect::Global][..]),
+        ("Obeyed", &[Effect::Obeyed, Effect::Global, Effect::Session][..]),
         ("With one value", &[Effect::Fixed]),
         ("Read only", &[Effect::ReadOnly]),
         ("Accepted and shown", &[Effect::Kept]),

@@ -41,9 +41,7 @@ pub(super) fn of(headers: Headers<'_>) -> Result<Option<LoadName>, HeaderError> 
         [("label", headers.text("label")?.is_some()), ("two_phase_commit", headers.two_phase_commit())]
     {
         if is_given {
-            return Err(HeaderError::invalid(format!(
-                "header {header} can't be given together with {name}: a load with a label is known by its label, leave one of them out"
-            )));
+            return Err(HeaderError::invalid(name.beside(&format!("header {header}"))));
         }
     }
     Ok(Some(name))

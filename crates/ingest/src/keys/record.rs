@@ -18,20 +18,11 @@
 //!
 //! The record of a channel has its last load in these bytes, then the load's offset, the next one, and the channel's name.
 
+use tributary_decode::Counts;
 use tributary_types::{ChannelOffset, Label, LoadKey, LoadKeyId, TableId, TxnId};
 
 /// Bytes of a record.
 pub(crate) const RECORD_BYTES: usize = 80;
-
-/// The rows of a load.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LoadCounts {
-    pub loaded: u64,
-    /// Rows that were rejected.
-    pub filtered: u64,
-    /// Rows that the load's condition left out.
-    pub unselected: u64,
-}
 
 /// A label that was made for a load or a group: a form and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +80,7 @@ pub(crate) struct KeyRecord {
     pub label: MadeLabel,
     pub answered_as: AnsweredAs,
     pub at_ms: i64,
-    pub counts: LoadCounts,
+    pub counts: Counts,
 }
 
 impl KeyRecord {
@@ -117,6 +108,7 @@ impl KeyRecord {
         let short = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let number = u128::from(long(40)) | u128::from(long(48)) << 64;
         let label = MadeLabel { form: bytes[62], number };
+        let (loaded, filtered, unselected) = (long(64), u64::from(short(72)), u64::from(short(76)));
         Some(Self {
             id: LoadKeyId(bytes[..16].try_into().expect("sixteen bytes")),
             table: TableId(long(16)),
@@ -125,11 +117,7 @@ impl KeyRecord {
             label: (label.form <= 3).then_some(label)?,
             answered_as: *AnsweredAs::ALL.get(usize::from(bytes[63]))?,
             at_ms: (long(56) & 0xFFFF_FFFF_FFFF) as i64,
-            counts: LoadCounts {
-                loaded: long(64),
-                filtered: u64::from(short(72)),
-                unselected: u64::from(short(76)),
-            },
+            counts: Counts { total: loaded + filtered + unselected, loaded, filtered, unselected },
         })
     }
 }
@@ -192,7 +180,7 @@ mod tests {
                 label: MadeLabel { form, number: 0xFEDC_BA98_7654_3210_0123_4567_89AB_CDEF },
                 answered_as: *answered_as,
                 at_ms: 1_795_000_000_123,
-                counts: LoadCounts { loaded: 1 << 33, filtered: 5, unselected: 6 },
+                counts: Counts { total: (1 << 33) + 11, loaded: 1 << 33, filtered: 5, unselected: 6 },
             };
             assert_eq!(KeyRecord::from_bytes(&record.to_bytes()), Some(record));
             let channel = LoadKey::new("sensor 7").expect("legal");

@@ -234,6 +234,11 @@ impl KeyStore {
         Ok(Some(Arc::new(Named { first, last, segment: Segment::open(&*self.disk, &path)? })))
     }
 
+    /// Whether there are enough neighbours of about one size.
+    pub fn has_mergeable(&self) -> bool {
+        mergeable(&self.files()).is_some()
+    }
+
     /// Merges neighbours of about one size, once there are enough, and leaves out records from before `before_ms`. Whether there may
     /// be more to do.
     ///
@@ -337,8 +342,9 @@ impl Iterator for Merge<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::{AnsweredAs, LoadCounts, MadeLabel};
+    use super::super::record::{AnsweredAs, MadeLabel};
     use super::*;
+    use tributary_decode::Counts;
     use tributary_types::{Label, LoadKey, TableId, TxnId};
     use tributary_wal::disk::{Faults, OsDisk};
     use tributary_wal::{MemDisk, disk};
@@ -355,7 +361,7 @@ mod tests {
             label: MadeLabel::of(&Label::of_group(1)).expect("made"),
             answered_as: AnsweredAs::GroupSync,
             at_ms,
-            counts: LoadCounts { loaded: number, ..LoadCounts::default() },
+            counts: Counts { total: number, loaded: number, ..Counts::default() },
         }
     }
 

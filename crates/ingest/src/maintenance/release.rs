@@ -27,6 +27,7 @@ impl Ingest {
         loop {
             let _ = tasks::timeout(RELEASE_INTERVAL, self.to_release.notified()).await;
             self.release_logs().await;
+            self.merge_keys().await;
         }
     }
 
@@ -54,6 +55,17 @@ impl Ingest {
 }
 
 impl Ingest {
+    /// Makes files of keys fewer, once the log was released.
+    async fn merge_keys(&self) {
+        let keys = Arc::clone(&self.core.keys);
+        if !keys.has_mergeable() {
+            return;
+        }
+        if let Err(error) = tasks::blocking(move || keys.merge()).await {
+            tracing::warn!(%error, "files of idempotency keys can't be merged now");
+        }
+    }
+
     /// Moves idempotency keys from the log to files of their own. False if it failed.
     async fn store_keys(&self) -> bool {
         let keys = Arc::clone(&self.core.keys);

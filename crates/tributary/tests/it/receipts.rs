@@ -53,6 +53,16 @@ fn a_session_reads_its_own_writes_if_it_asks_for_it() {
 }
 
 #[test]
+fn own_writes_that_a_read_did_not_wait_for_to_the_end_are_waited_for_by_the_next() {
+    let (_server, mut client) = server();
+    client.ok("SET read_own_writes = true, query_timeout = 1");
+    client.ok("INSERT INTO t VALUES (1)");
+    assert!(client.error(COUNT).message.contains("timeout"));
+    client.ok("SET query_timeout = 60");
+    assert_eq!(client.value(COUNT), "1");
+}
+
+#[test]
 fn receipts_outlive_a_kill() {
     let (mut server, mut client) = server();
     let receipt = client.ok("INSERT INTO t VALUES (1)").info_value("txnId").to_owned();

@@ -345,3 +345,60 @@ fn a_user_sees_channels_of_its_tables_only() {
     assert_eq!(amy.rows(channels), ["c"]);
     assert!(Curl::as_user("amy:", &url).text().contains("\"next_offset\":1"));
 }
+
+#[test]
+fn a_repetition_in_sync_mode_is_answered_when_the_rows_are_visible() {
+    let server = Server::start();
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok(
+        "CREATE TABLE t (id INT NOT NULL, name VARCHAR(20)) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1 \
+         PROPERTIES ('group_commit_interval_ms' = '1500')",
+    );
+    let load = |mode: &str| answer(stream_load(&server, mode).header("Idempotency-Key: k"), "1,a\n");
+    let first = load("async_mode");
+    assert_eq!(parts(&load("async_mode")), parts(&first));
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "0", "the group is open");
+    assert_eq!(parts(&load("sync_mode")), parts(&first));
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "1");
+    let insert = "/* idempotency_key='i' */ INSERT INTO t VALUES (2, 'a')";
+    client.ok("SET group_commit = async_mode");
+    client.ok(insert);
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "1", "the next one is open");
+    client.ok("SET group_commit = sync_mode");
+    client.ok(insert);
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "2");
+}
+
+#[test]
+fn variables_that_name_a_load_are_set_one_by_one_and_for_a_session_only() {
+    let (_server, mut client) = server();
+    client.ok("SET channel = 'c'");
+    assert_eq!(client.value("SELECT 1"), "1");
+    let error = client.error("INSERT INTO t VALUES (1, 'a')");
+    assert!(error.message.contains("give all of one"), "{error}");
+    client.ok("SET channel = 'c'");
+    client.ok("SET channel_offset = 0");
+    client.ok("INSERT INTO t VALUES (1, 'a')");
+    client.ok("INSERT INTO t VALUES (2, 'a')");
+    assert_eq!(rows(&mut client), ["1a", "2a"]);
+    assert_eq!(client.error("SET GLOBAL idempotency_key = 'k'").number, 1228);
+    assert_eq!(client.value("/* channel='c' */ SELECT 1"), "1", "only a load has a name");
+}
+
+#[test]
+fn channels_do_not_count_as_keys_and_leave_with_their_table() {
+    let (mut server, mut client) = with_settings(&[("load_keys_max", "1")]);
+    for offset in 0..3 {
+        client.ok(&format!(
+            "/* channel='c', channel_offset='{offset}' */ INSERT INTO t VALUES ({offset}, 'a')"
+        ));
+    }
+    client.ok("/* idempotency_key='k' */ INSERT INTO t VALUES (3, 'a')");
+    client.ok("/* channel='c', channel_offset='3' */ INSERT INTO t VALUES (4, 'a')");
+    client.ok("DROP TABLE t FORCE");
+    server.kill();
+    server.start_again();
+    assert_eq!(server.metric("tributary_load_channels "), 0.0);
+}

@@ -61,6 +61,7 @@ impl HttpLoads {
             partitions: !partitions.is_any(),
             source: Source::HttpStream,
             label,
+            statement: request.name.as_ref().map(|_| request.sql.clone()),
             name: request.name.clone(),
             group_commit: request.group_commit,
             required: request.required,

@@ -3,13 +3,10 @@
 use super::{HttpLoads, LoadRequest, late};
 use crate::access::interrupt::Interrupt;
 use std::sync::Arc;
-use tributary_decode::Counts;
 use tributary_http::{AskedName, LoadAnswer, LoadBody, LoadCode, LoadStatus, NamedState, StoredLoad};
-use tributary_ingest::{
-    AnsweredAs, FirstAnswer, Ingest, IngestError, LoadCounts, NamedLoad, TransactionStatus,
-};
+use tributary_ingest::{AnsweredAs, FirstAnswer, Ingest, IngestError, NamedLoad, TransactionStatus};
 use tributary_table::Table;
-use tributary_types::{ChannelOffset, Fingerprinter, LoadName, TableDef, TableId, TxnId};
+use tributary_types::{ChannelOffset, LoadName, TableDef, TableId, TxnId};
 
 impl HttpLoads {
     /// The answer to a load whose name is known, or refused, before its body was read. `None`: it is to be loaded.
@@ -22,17 +19,13 @@ impl HttpLoads {
     ) -> Option<LoadAnswer> {
         let name = request.name.as_ref()?;
         if request.label.is_some() {
-            let text = format!(
-                "the statement's label can't be given together with {name}: a load with a label is known by its label, leave one of \
-                 them out"
-            );
-            return Some(LoadAnswer::fail(LoadCode::InvalidArgument, text));
+            return Some(LoadAnswer::fail(LoadCode::InvalidArgument, name.beside("the statement's label")));
         }
-        let first = match self.0.ingest.first_answer(table.id(), name) {
+        match self.0.ingest.first_answer(table.id(), name) {
             Ok(first) => first?,
             Err(error) => return Some(refused(&error)),
         };
-        let mut fingerprint = Fingerprinter::default();
+        let mut fingerprint = request.fingerprinter();
         loop {
             match deadline.wait(body.next()).await {
                 Ok(Some(Ok(chunk))) => fingerprint.update(&chunk),
@@ -42,9 +35,17 @@ impl HttpLoads {
             }
         }
         let named = NamedLoad { name: name.clone(), fingerprint: fingerprint.finish() };
-        if let Err(error) = first.check(&named) {
-            return Some(refused(&error));
-        }
+        let traits = request.traits();
+        let first = match deadline.wait(self.0.loads.first_answer(table, &named, &traits)).await {
+            Ok(Ok(Some(first))) => first,
+            // Its time has just ended. The body is read, so that the client has to send it again.
+            Ok(Ok(None)) => {
+                let text = format!("{name} has just been forgotten; nothing of this load was kept, retry it");
+                return Some(LoadAnswer::fail(LoadCode::ServiceUnavailable, text));
+            }
+            Ok(Err(error)) => return Some(refused(&error)),
+            Err(interrupted) => return Some(late(interrupted)),
+        };
         let mut answer = again(first);
         answer.table = Some(table.with_def(TableDef::table_ref));
         add_next_offset(&mut answer, Some(name));
@@ -54,7 +55,7 @@ impl HttpLoads {
 
 /// The first answer again.
 fn again(first: FirstAnswer) -> LoadAnswer {
-    let counts = counts_of(&first.counts);
+    let counts = first.counts;
     LoadAnswer {
         group_commit: first.answered_as != AnsweredAs::Own,
         repeated: true,
@@ -64,12 +65,6 @@ fn again(first: FirstAnswer) -> LoadAnswer {
         unselected_rows: counts.unselected,
         ..LoadAnswer::success(first.txn, first.label.as_str().to_owned())
     }
-}
-
-/// The counts of a load that was loaded before.
-pub(super) const fn counts_of(first: &LoadCounts) -> Counts {
-    let LoadCounts { loaded, filtered, unselected } = *first;
-    Counts { total: loaded + filtered + unselected, loaded, filtered, unselected }
 }
 
 /// Adds where the next load of the channel begins.
@@ -93,6 +88,7 @@ pub(super) const fn is_about_names(error: &IngestError) -> bool {
             | IngestError::TooManyKeys { .. }
             | IngestError::TooManyChannels { .. }
             | IngestError::KeysUnreadable(_)
+            | IngestError::NotVisible { .. }
     )
 }
 

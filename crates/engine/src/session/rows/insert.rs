@@ -14,7 +14,6 @@ use crate::load::hidden_columns;
 use crate::load::info::LoadInfo;
 use crate::load::partial_update::{self, KnownKeys};
 use crate::load::{self, Finished, Load, LoadCommitted, LoadError, LoadLimits, Outcome, Tally};
-use crate::session::names::counts_of;
 use crate::session::rows::insert_parts;
 use crate::session::{EngineSession, LastInsert};
 use crate::variables::QUERY_TIMEOUT_DEFAULT_SECONDS;
@@ -27,7 +26,7 @@ use tributary_decode::{
     Block, BlockBuilder, Counts, Decoded, InsertOptions, Reject, Target, ValuesOutcome, decode_batch,
     decode_values, scan_insert_head,
 };
-use tributary_ingest::{Body, IngestError, LoadTraits, NamedLoad, Source, TransactionStatus};
+use tributary_ingest::{Body, IngestError, LoadTraits, Source, TransactionStatus};
 use tributary_query::ScalarValue;
 use tributary_sql::{Expr, Insert, InsertSource, SelectQuery, Value};
 use tributary_table::Table;
@@ -123,9 +122,11 @@ impl EngineSession {
             // Only DEFAULT is allowed there.
             return Ok(None);
         }
-        let table = Arc::clone(&plan.table);
-        if let Some(answer) = self.loaded_before(&table)? {
-            return Ok(Some(answer));
+        if self.running.named.is_some() {
+            let table = Arc::clone(&plan.table);
+            if let Some(answer) = Box::pin(self.loaded_before(&table, None)).await? {
+                return Ok(Some(answer));
+            }
         }
         let Some(plan) = &self.last_plan else { return Ok(None) };
         let traits = self.traits(sql.len());
@@ -243,13 +244,13 @@ impl EngineSession {
         }
         let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
         let (table, partitions) = self.engine.ddl.table_of_partitions(table, &insert.partitions)?;
-        if let Some(answer) = self.loaded_before(&table)? {
-            return Ok(answer);
-        }
         let target = self.insert_target(&table, insert.columns.as_deref()).await?;
         let def = Arc::clone(target.table());
         let target = target.into_partitions(&partitions)?;
         let label = insert.label.as_deref().map(Label::new).transpose()?;
+        if let Some(answer) = Box::pin(self.loaded_before(&table, label.as_ref())).await? {
+            return Ok(answer);
+        }
         if let (Some(label), Some(_)) = (&label, &self.transaction) {
             return Err(SqlError::detail(
                 ErrorCode::Unknown,
@@ -502,7 +503,6 @@ impl EngineSession {
         insert: InsertLoad,
         options: &InsertOptions,
     ) -> Result<Answer, SqlError> {
-        self.refuse_name_in_transaction()?;
         let InsertLoad { table, schema, decoded, known_keys, .. } = insert;
         let Decoded { blocks, counts, rejects } = decoded;
         self.keep_warnings(&rejects);
@@ -525,9 +525,8 @@ impl EngineSession {
         options: &InsertOptions,
     ) -> Result<Loaded, SqlError> {
         self.keep_warnings(rejects);
-        if let Some(named) = self.take_name() {
-            check_label(&load, &named)?;
-            load.set_name(named);
+        if self.running.named.is_some() {
+            load = Box::pin(self.name_load(load)).await?;
         }
         let table = Arc::clone(load.table());
         let limits = LoadLimits {
@@ -549,7 +548,7 @@ impl EngineSession {
             remark: route.remark(),
             is_repeated: repeated.is_some(),
         });
-        let counts = repeated.map_or(counts, |first| counts_of(&first));
+        let counts = repeated.map_or(counts, |first| *first);
         Ok(Loaded { table, counts, answer, error_url })
     }
 
@@ -600,18 +599,6 @@ impl EngineSession {
                 rejects.iter().take(WARNINGS_KEPT_MAX).map(|reject| reject.reason.clone()).collect();
         }
     }
-}
-
-/// Refuses a name of a load that has a label.
-fn check_label(load: &Load, named: &NamedLoad) -> Result<(), SqlError> {
-    let Some(label) = load.chosen_label() else { return Ok(()) };
-    Err(SqlError::detail(
-        ErrorCode::WrongArguments,
-        format!(
-            "label {label} can't be given together with {}: a load with a label is known by its label, leave one of them out",
-            named.name
-        ),
-    ))
 }
 
 /// Refuses rows for a table that has lost all its partitions.

@@ -11,7 +11,6 @@ use crate::load::body::time::LoadTime;
 use crate::load::partial_update::Updates;
 use crate::load::{Finished, Load, LoadError, LoadLimits, Tally};
 use crate::session::EngineSession;
-use crate::session::names::counts_of;
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use sqlparser::ast::Expr;
@@ -169,9 +168,7 @@ impl EngineSession {
             return Err(error);
         }
         self.running.named = named;
-        if let Some(named) = self.take_name() {
-            load.set_name(named);
-        }
+        load = self.name_load(load).await?;
         let (mut counts, rejects) = (reader.counts(), reader.rejects());
         self.keep_warnings(&rejects);
         let label = load.transaction().map(|(_, label)| label.as_str().to_owned()).unwrap_or_default();
@@ -179,7 +176,7 @@ impl EngineSession {
         let Finished { error_url, outcome } =
             load.finish(&engine.loads, Tally { counts, rejects: &rejects }, limits).await;
         match outcome {
-            Ok(outcome) => counts = outcome.repeated.map_or(counts, |first| counts_of(&first)),
+            Ok(outcome) => counts = outcome.repeated.map_or(counts, |first| *first),
             Err(LoadError::Filtered) => {
                 let reason = rejects.first().map(|reject| reject.reason.as_str()).unwrap_or_default();
                 let url = error_url.unwrap_or_default();

@@ -45,6 +45,9 @@ impl EngineSession {
         let overwrites = overwritten(&def, &insert)?;
         let _claim = self.engine.loads.overwrites.claim(&def, &overwrites)?;
         let label = insert.label.as_deref().map(Label::new).transpose()?;
+        if let Some(answer) = Box::pin(self.loaded_before(&table, label.as_ref())).await? {
+            return Ok(answer);
+        }
         // From a query: so it is a transaction of its own, whatever the session requests.
         let traits = LoadTraits { has_label: label.is_some(), from_query: true, ..self.traits(0) };
         let options = self.insert_options();

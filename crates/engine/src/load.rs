@@ -31,6 +31,7 @@ use crate::ddl::Ddl;
 use crate::generated::GeneratedColumns;
 use crate::load::partial_update::KnownKeys;
 use crate::load::sink::{LoadSink, SinkError};
+use crate::node::clock::rfc_3339;
 use crate::node::host::SpoolRoom;
 use crate::node::options::{EngineOptions, Ports};
 use crate::queries::namespace::Facts;
@@ -42,18 +43,19 @@ use overwrites::RunningOverwrites;
 use row_changes::RowChanges;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tributary_decode::{Block, Counts, Reject, blocks_to_batches};
 use tributary_ingest::{
-    Answered, AutoIncrements, Body, Ingest, IngestError, LoadRows, LoadTraits, NamedLoad, Reservation, Route,
-    Source, TransactionKind, TransactionStatus, route,
+    Answered, AutoIncrements, Body, CloseReason, Ingest, IngestError, LoadRows, LoadTraits, NamedLoad,
+    Reservation, Route, Source, Stages, TransactionKind, TransactionStatus, route,
 };
 use tributary_query::QueryEngine;
 use tributary_table::{Replaced, Table};
-use tributary_types::host::unix_ms;
+use tributary_types::host::{self, unix_ms};
 use tributary_types::{
-    Attachment, DbId, GroupCommitMode, Label, Partitions, Principal, SourceId, SqlError, TableSchema, TxnId,
+    Attachment, DbId, GroupCommitMode, Label, Partitions, Principal, Retry, SourceId, SqlError, TableSchema,
+    TxnId,
 };
 
 /// The parts that loads use, and state that loads share.
@@ -202,6 +204,7 @@ pub(crate) struct Load {
     /// Whether a load without rows is committed, too: then its label is used.
     is_kept_empty: bool,
     two_phase_commit: bool,
+    has_kept_label: bool,
     /// Fields that few loads have.
     extras: Option<Box<Extras>>,
 }
@@ -252,6 +255,43 @@ pub(crate) struct LoadCommitted {
     pub txn: TxnId,
     /// `PREPARE` for a load of a group, whose transaction others share.
     pub status: TransactionStatus,
+    /// Unknown for the answer to a load that was stored before.
+    pub details: Option<LoadDetails>,
+}
+
+/// The reasons and the times of a load's answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoadDetails {
+    /// Data files of a large load, reasons of rejected rows, the first load with the same name.
+    pub write: Duration,
+    pub stages: Stages,
+    /// Why its group closed, if it has closed.
+    pub closed_by: Option<CloseReason>,
+    /// When its group closes at the latest, in milliseconds of Unix time.
+    visible_by_ms: Option<i64>,
+}
+
+impl LoadDetails {
+    /// The details of a load that was `begun` to be finished then; its commit is just done.
+    fn of(answered: &Answered, begun: Instant) -> Self {
+        let took = host::now().saturating_duration_since(begun);
+        let visible_by_ms = answered.closes_by.map(|at| {
+            let left = at.saturating_duration_since(host::now());
+            host::unix_ms() + i64::try_from(left.as_millis()).unwrap_or(i64::MAX / 2)
+        });
+        let stages = answered.stages;
+        Self {
+            write: took.saturating_sub(stages.total()),
+            stages,
+            closed_by: answered.closed_by,
+            visible_by_ms,
+        }
+    }
+
+    /// When its group closes at the latest, in RFC 3339.
+    pub fn visible_by(&self) -> Option<String> {
+        self.visible_by_ms.map(rfc_3339)
+    }
 }
 
 /// Why a load failed.
@@ -269,6 +309,21 @@ pub(crate) enum LoadError {
     /// A partial update contains a key that must exist, and does not.
     #[error("{}", .0.detail_text())]
     NewKey(SqlError),
+}
+
+impl LoadError {
+    /// Whether the load may be sent again. One that can be known again, by its name or its label, may even if its outcome is unknown.
+    pub fn retry(&self, is_known_again: bool) -> Retry {
+        let (retry, is_unknown) = match self {
+            Self::Filtered => (Retry::Never, false),
+            Self::Sink(error) => (error.retry(), false),
+            Self::Ingest(error) => (error.retry(), !error.says_nothing_was_kept()),
+            // It may have waited for memory, or for its group, which continues.
+            Self::Interrupted(_) => (Retry::Never, true),
+            Self::NewKey(error) => (error.retry, false),
+        };
+        if is_unknown && is_known_again { Retry::Safe } else { retry }
+    }
 }
 
 impl From<LoadError> for SqlError {
@@ -297,6 +352,7 @@ impl Load {
         label: LoadLabel,
         admitted: AdmittedLoad,
     ) -> Result<Self, IngestError> {
+        let has_kept_label = matches!(label, LoadLabel::Chosen(_));
         let route = loads.route(&table, traits);
         route.check(traits.required)?;
         let reservation = match route {
@@ -326,6 +382,7 @@ impl Load {
             admitted,
             is_kept_empty: traits.source != Source::Insert || traits.in_transaction,
             two_phase_commit: traits.two_phase_commit,
+            has_kept_label,
             extras: None,
         })
     }
@@ -359,6 +416,11 @@ impl Load {
 
     pub const fn route(&self) -> Route {
         self.route
+    }
+
+    /// Whether the server knows the load again when it is sent again, by its label or its name.
+    pub fn is_known_again(&self) -> bool {
+        self.has_kept_label || self.is_named()
     }
 
     /// The transaction and label of a load that shares no group.
@@ -409,6 +471,7 @@ impl Load {
         // Everything that a good small load does not do is boxed, here and below: its future is allocated for each statement, and
         // should not contain the states of large loads and failures. What it does is awaited right here: each async function in
         // between would move the load once more.
+        let begun = host::now();
         let error_url = match rows.rejects {
             [] => None,
             rejects => Box::pin(loads.write_error_log(rejects, self.named())).await,
@@ -478,13 +541,15 @@ impl Load {
             }
         };
         let outcome = match waited {
-            Ok(Ok(Answered { label, txn, .. })) => {
+            Ok(Ok(answered)) => {
+                let details = Some(LoadDetails::of(&answered, begun));
+                let Answered { label, txn, .. } = answered;
                 let status = match routed {
                     Route::Own(_) if self.two_phase_commit => TransactionStatus::Precommitted,
                     Route::Own(_) => TransactionStatus::Visible,
                     Route::GroupAsync | Route::GroupSync(_) => TransactionStatus::Prepare,
                 };
-                let committed = Some(LoadCommitted { label, txn, status });
+                let committed = Some(LoadCommitted { label, txn, status, details });
                 Ok(Outcome { committed, route: routed, repeated: None })
             }
             Ok(Err(error)) => Err(error.into()),

@@ -8,8 +8,9 @@ use crate::body::BodyError;
 use crate::code::LoadCode;
 use serde::Serialize;
 use std::fmt;
+use std::fmt::Write as _;
 use std::time::Duration;
-use tributary_types::{GroupCommitMode, SqlError, TableRef, TxnId};
+use tributary_types::{GroupCommitMode, Retry, SqlError, TableRef, TxnId};
 
 /// The state of the load that already has the label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,60 @@ pub struct LoadTimes {
     pub receive_data: Duration,
     /// Not shown for group commit.
     pub commit_and_publish: Duration,
+    /// The parts that follow one another; shown for a load that was stored.
+    pub stages: Option<LoadStages>,
+}
+
+/// The time of a load that was stored, in stages that follow one another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadStages {
+    /// From the head's arrival until the user and the headers are checked. Measured by this crate.
+    pub accept: Duration,
+    /// Until the body is read: memory for it, its name, its plan.
+    pub plan: Duration,
+    /// Reading and decoding the body, with the wait for the client's bytes.
+    pub read: Duration,
+    /// Data files of a large load, reasons of rejected rows, the first load with the same name.
+    pub write: Duration,
+    /// Waiting for memory, for the user's turn at the log, and for a schema change.
+    pub admit: Duration,
+    /// In the open group.
+    pub wait: Duration,
+    /// From the closed group to a commit that the log is given.
+    pub build: Duration,
+    /// Until it is durable.
+    pub log: Duration,
+    /// Until it is visible.
+    pub publish: Duration,
+}
+
+impl LoadStages {
+    /// The stages in order, by name, with the rest of the time, in which the answer was made. `receive` is the part of reading in which
+    /// the client was waited for.
+    pub(crate) fn parts(&self, receive: Duration, total: Duration) -> [(&'static str, Duration); 11] {
+        let measured = self.accept
+            + self.plan
+            + self.read
+            + self.write
+            + self.admit
+            + self.wait
+            + self.build
+            + self.log
+            + self.publish;
+        [
+            ("Accept", self.accept),
+            ("Plan", self.plan),
+            ("Receive", receive.min(self.read)),
+            ("Decode", self.read.saturating_sub(receive)),
+            ("Write", self.write),
+            ("Admit", self.admit),
+            ("Wait", self.wait),
+            ("Build", self.build),
+            ("Log", self.log),
+            ("Publish", self.publish),
+            ("Answer", total.saturating_sub(measured)),
+        ]
+    }
 }
 
 /// The answer to a load.
@@ -118,8 +173,14 @@ pub struct LoadAnswer {
     pub channel_next_offset: Option<u64>,
     /// The table, as far as it is known; not shown.
     pub table: Option<TableRef>,
-    /// The load was refused by a limit, and may succeed after this time: HTTP 429.
-    pub retry_after: Option<Duration>,
+    /// Why the load's group closed, if it has closed.
+    pub closed_by: Option<&'static str>,
+    /// When the load's group closes at the latest, in RFC 3339.
+    pub visible_by: Option<String>,
+    /// Whether the load may be sent again; shown if it failed.
+    pub retry: Retry,
+    /// The load was refused by a limit: HTTP 429.
+    pub is_limited: bool,
 }
 
 impl LoadAnswer {
@@ -147,7 +208,10 @@ impl LoadAnswer {
             repeated: false,
             channel_next_offset: None,
             table: None,
-            retry_after: None,
+            closed_by: None,
+            visible_by: None,
+            retry: Retry::Never,
+            is_limited: false,
         }
     }
 
@@ -158,23 +222,26 @@ impl LoadAnswer {
         answer.txn_id = None;
         answer.status = LoadStatus::Fail;
         answer.message = code.message(text);
+        answer.retry = code.retry();
         answer
     }
 
     /// The refusal of a load beyond a limit, which may be retried after a while.
     #[must_use]
     pub fn limited(text: &impl fmt::Display, retry_after: Option<Duration>) -> Self {
-        Self { retry_after, ..Self::fail(LoadCode::ExceededLimit, text) }
+        let retry = Retry::After(retry_after.unwrap_or(Duration::from_secs(1)));
+        Self { retry, is_limited: true, ..Self::fail(LoadCode::ExceededLimit, text) }
     }
 
     /// A failure that planning found, in Doris's form:
     /// `[ANALYSIS_ERROR]TStatus: errCode = 2, detailMessage = …`.
     #[must_use]
     pub fn from_sql_error(error: &SqlError) -> Self {
-        Self::fail(
+        let failure = Self::fail(
             LoadCode::Analysis,
             format_args!("TStatus: errCode = 2, detailMessage = {}", error.detail_text()),
-        )
+        );
+        Self { retry: error.retry, ..failure }
     }
 
     /// A failure of the body.
@@ -216,6 +283,34 @@ impl LoadAnswer {
         matches!(self.status, LoadStatus::Success | LoadStatus::PublishTimeout)
     }
 
+    /// The stages of a load that was stored.
+    fn shown_stages(&self) -> Option<Stages> {
+        let stages = self.times.stages.filter(|_| self.is_loaded())?;
+        let total = self.times.load;
+        Some(Stages { parts: stages.parts(self.times.receive_data, total), total })
+    }
+
+    /// The stages that took time as the value of a header `Server-Timing`, in milliseconds.
+    #[must_use]
+    pub(crate) fn server_timing(&self) -> Option<String> {
+        let stages = self.shown_stages()?;
+        let mut text = String::with_capacity(160);
+        for (name, time) in stages.parts.into_iter().chain([("Total", stages.total)]) {
+            let micros = time.as_micros();
+            if micros > 0 {
+                let separator = if text.is_empty() { "" } else { ", " };
+                let _ = write!(
+                    text,
+                    "{separator}{};dur={}.{:03}",
+                    name.to_ascii_lowercase(),
+                    micros / 1000,
+                    micros % 1000
+                );
+            }
+        }
+        Some(text)
+    }
+
     /// The JSON document, with a newline at its end.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
@@ -250,6 +345,11 @@ impl LoadAnswer {
             fallback: self.fallback_reason.as_deref().filter(|text| !text.is_empty()),
             repeated: self.repeated.then_some(true),
             channel_next_offset: self.channel_next_offset,
+            closed_by: self.closed_by,
+            visible_by: self.visible_by.as_deref(),
+            stages: self.shown_stages(),
+            retry: (!self.is_loaded()).then(|| self.retry.name()),
+            retry_after_ms: self.retry.after_ms().filter(|_| !self.is_loaded()),
         })
     }
 }
@@ -319,6 +419,30 @@ struct Document<'a> {
     repeated: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     channel_next_offset: Option<u64>,
+    #[serde(rename = "GroupClosedBy", skip_serializing_if = "Option::is_none")]
+    closed_by: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    visible_by: Option<&'a str>,
+    #[serde(rename = "StagesUs", skip_serializing_if = "Option::is_none")]
+    stages: Option<Stages>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
+}
+
+/// Stages and their whole, in microseconds.
+struct Stages {
+    parts: [(&'static str, Duration); 11],
+    total: Duration,
+}
+
+impl Serialize for Stages {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let all = self.parts.iter().copied().chain([("Total", self.total)]);
+        serializer
+            .collect_map(all.map(|(name, time)| (name, u64::try_from(time.as_micros()).unwrap_or(u64::MAX))))
+    }
 }
 
 #[cfg(test)]

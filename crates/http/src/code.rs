@@ -1,6 +1,11 @@
 //! The codes of refusals.
 
 use std::fmt;
+use std::time::Duration;
+use tributary_types::Retry;
+
+/// How long a client waits for a server that refuses it for the moment, where nothing says it better.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The word in brackets before a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +49,28 @@ impl LoadCode {
             Self::Cancelled => "CANCELLED",
             Self::Timeout => "TIMEOUT",
             Self::ServiceUnavailable => "SERVICE_UNAVAILABLE",
+        }
+    }
+
+    /// The verdict on the retry of a load that was refused with the code, as far as the code alone gives it: refusals before the
+    /// end of the body have stored nothing.
+    #[must_use]
+    pub const fn retry(self) -> Retry {
+        match self {
+            Self::Network | Self::Cancelled | Self::Timeout => Retry::Safe,
+            Self::ServiceUnavailable => Retry::After(RETRY_AFTER),
+            Self::InvalidArgument
+            | Self::NotAuthorized
+            | Self::DataFileType
+            | Self::ExceededLimit
+            | Self::Analysis
+            | Self::DataQuality
+            | Self::LabelAlreadyExists
+            | Self::OffsetAlreadyExists
+            | Self::OffsetOutOfRange
+            | Self::KeyConflict
+            | Self::NotImplemented
+            | Self::Internal => Retry::Never,
         }
     }
 

@@ -40,7 +40,7 @@ mod service;
 mod transport;
 mod unpack;
 
-pub use answer::{ExistingJob, LoadAnswer, LoadStatus, LoadTimes};
+pub use answer::{ExistingJob, LoadAnswer, LoadStages, LoadStatus, LoadTimes};
 pub use body::{BodyError, BodyMeter, LoadBody};
 pub use code::LoadCode;
 pub use options::{HttpOptions, Redirect};

@@ -6,7 +6,8 @@ use crate::service::ErrorLogReader;
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{
-    ALLOW, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Response, StatusCode};
 use serde::Serialize;
@@ -95,12 +96,21 @@ pub(crate) fn redirect(location: HeaderValue) -> Response<ReplyBody> {
     response
 }
 
-/// A load's answer: HTTP 200, as in Doris, or 429 with the seconds after which a load beyond a limit may be retried.
+/// The stages of a load's time, for browsers and tools that show them.
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+
+/// A load's answer: HTTP 200, as in Doris, or 429 for a load beyond a limit. `Retry-After` is in seconds.
 pub(crate) fn load(answer: &LoadAnswer) -> Response<ReplyBody> {
-    let Some(after) = answer.retry_after else { return json(StatusCode::OK, answer.to_json()) };
-    let mut response = json(StatusCode::TOO_MANY_REQUESTS, answer.to_json());
-    let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+    let status = if answer.is_limited { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::OK };
+    let mut response = json(status, answer.to_json());
+    if !answer.is_loaded()
+        && let Some(after_ms) = answer.retry.after_ms()
+    {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after_ms.div_ceil(1000)));
+    }
+    if let Some(Ok(timing)) = answer.server_timing().map(HeaderValue::try_from) {
+        response.headers_mut().insert(SERVER_TIMING, timing);
+    }
     response
 }
 

@@ -1,7 +1,13 @@
 //! Errors of loads after their rows were decoded.
 
-use tributary_types::{ErrorCode, Label, LoadKey, LoadName, SqlError, TableRef, TxnId};
+use std::time::Duration;
+use tributary_types::{ErrorCode, Label, LoadKey, LoadName, Retry, SqlError, TableRef, TxnId};
 use tributary_wal::WalError;
+
+/// How long a load waits for memory that flushes give back, for another load, or for the end of a change.
+const SOON: Duration = Duration::from_millis(500);
+/// How long a load waits for somebody who makes space, or for a server that starts again.
+const LATER: Duration = Duration::from_secs(5);
 
 /// Errors of this crate.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -134,6 +140,44 @@ impl IngestError {
     pub const fn says_nothing_was_kept(&self) -> bool {
         !matches!(self, Self::Timeout { .. } | Self::WalFailed(_) | Self::Bug(_))
     }
+
+    /// Whether the load may be sent again as it is. A load whose outcome is unknown may not, unless it has a name or a label by
+    /// which the server knows it again.
+    #[must_use]
+    pub const fn retry(&self) -> Retry {
+        match self {
+            Self::PartitionDropped(_) | Self::OldSchema => Retry::Safe,
+            Self::MemoryFull { .. }
+            | Self::BodiesFull { .. }
+            | Self::Blocked { .. }
+            | Self::NameRunning { .. }
+            | Self::KeysUnreadable(_) => Retry::After(SOON),
+            Self::NoSpace { .. }
+            | Self::PreparedFull { .. }
+            | Self::NameUnknown { .. }
+            | Self::ShuttingDown
+            | Self::Recovery(_) => Retry::After(LATER),
+            Self::TableDropped(_)
+            | Self::LabelUsed { .. }
+            | Self::WalFailed(_)
+            | Self::Timeout { .. }
+            | Self::TransactionNotFound(_)
+            | Self::TransactionState { .. }
+            | Self::TooLarge { .. }
+            | Self::BadBlock(_)
+            | Self::Bug(_)
+            | Self::Table { .. }
+            | Self::NotAsRequired { .. }
+            | Self::Labels(_)
+            | Self::NameOfOtherBytes { .. }
+            | Self::OffsetExists { .. }
+            | Self::OffsetOutOfRange { .. }
+            | Self::TooManyChannels { .. }
+            | Self::TooManyKeys { .. }
+            | Self::UnknownReceipt(_)
+            | Self::NotVisible { .. } => Retry::Never,
+        }
+    }
 }
 
 impl From<IngestError> for SqlError {
@@ -144,7 +188,7 @@ impl From<IngestError> for SqlError {
             IngestError::ShuttingDown => ErrorCode::ServerShutdown,
             _ => ErrorCode::Unknown,
         };
-        Self::detail(code, error.to_string())
+        Self::detail(code, error.to_string()).with_retry(error.retry())
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod appends;
 pub(crate) mod build;
 pub(crate) mod columns;
+pub mod finished;
 pub(crate) mod gather;
 pub(crate) mod member;
 
@@ -11,12 +12,13 @@ use crate::group::appends::Appends;
 use crate::group::gather::Gathering;
 use crate::group::member::Member;
 use crate::load::LoadRows;
+use crate::load::stages::Committed;
 use crate::memory::MemoryBudget;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 use tributary_decode::column_overhead_bytes;
-use tributary_types::{Label, Lsn, Partitions, TxnId, Version, host};
+use tributary_types::{Label, Lsn, Partitions, TxnId, host};
 
 /// Why a group closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,7 +76,7 @@ const GATHERED_LOADS: u64 = 2048;
 const ENTRY_BYTES: u64 = 32;
 
 /// Receives the outcome of a group's commit.
-pub(crate) type Waiter = oneshot::Sender<Result<Version, IngestError>>;
+pub(crate) type Waiter = oneshot::Sender<Result<Committed, IngestError>>;
 
 /// The partitions that rows were found in.
 #[derive(Debug, Default)]
@@ -108,6 +110,7 @@ pub(crate) struct Group {
     pub txn: TxnId,
     pub label: Label,
     pub prepared_at_ms: i64,
+    pub opened: Instant,
     /// When it closes. `None`: as soon as nothing of its table is on its way to the log (interval 0).
     pub deadline: Option<Instant>,
     pub close_at_bytes: u64,
@@ -139,6 +142,7 @@ impl Group {
             txn,
             label,
             prepared_at_ms,
+            opened: host::now(),
             deadline: None,
             close_at_bytes: u64::MAX,
             members: Vec::new(),

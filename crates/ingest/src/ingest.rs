@@ -2,8 +2,10 @@
 
 use crate::error::IngestError;
 use crate::group::CloseReason;
+use crate::group::finished::{FinishedGroup, FinishedGroups};
 use crate::keys::{ChannelState, Claimed, FirstAnswer, KeyFigures, LoadKeys, NamedLoad};
 use crate::load::route::switch_of_rows;
+use crate::load::stages::Stages;
 use crate::load::{Answered, LoadRows};
 use crate::maintenance::stalled::{FlushFailures, StalledFlushes};
 use crate::maintenance::wal_space::WalSpace;
@@ -12,6 +14,7 @@ use crate::memory::{Admitted, MemoryBudget};
 use crate::metrics::IngestMetrics;
 use crate::options::{IngestOptions, LabelStore, SchemaHistory};
 use crate::queue::timer::Timer;
+use crate::queue::view::GroupQueue;
 use crate::queue::{CommitTurn, Core, OwnTransaction, TableQueue};
 use crate::recovery::{self, Recovered, RecoveryReport};
 use crate::tasks::{self, Tasks};
@@ -22,7 +25,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tributary_decode::Counts;
 use tributary_table::{Table, UnpublishedFiles};
@@ -96,6 +99,7 @@ impl Ingest {
             metrics,
             memory: Arc::new(MemoryBudget::new(options.memory_limit_bytes)),
             keys: Arc::new(keys),
+            finished: FinishedGroups::default(),
             timer: OnceLock::new(),
             tasks: Tasks::current(),
         });
@@ -237,6 +241,7 @@ impl Ingest {
         mut rows: LoadRows,
         timeout: Duration,
     ) -> Result<Answered, IngestError> {
+        let begun = host::now();
         let (queue, admitted) = self.admit(table, &mut rows).await?;
         let turn = queue.space.turn(rows.user, rows.memory_bytes()).await;
         if is_async {
@@ -244,16 +249,30 @@ impl Ingest {
             drop(admitted);
             joined.turn.into_iter().for_each(CommitTurn::spawn);
             received(joined.answer.await)?;
-            return Ok(Answered { label: joined.label, txn: joined.txn, version: None });
+            return Ok(Answered {
+                label: joined.label,
+                txn: joined.txn,
+                version: None,
+                stages: Stages::logged(begun, joined.admitted),
+                closed_by: None,
+                closes_by: joined.closes_by,
+            });
         }
         let joined = queue.join_when_released(rows, turn, TableQueue::join_sync).await?;
         drop(admitted);
         joined.turn.into_iter().for_each(CommitTurn::here);
-        let version = match tasks::timeout(timeout, joined.answer).await {
+        let committed = match tasks::timeout(timeout, joined.answer).await {
             Some(answer) => received(answer)?,
             None => return Err(IngestError::Timeout { seconds: timeout.as_secs(), label: joined.label }),
         };
-        Ok(Answered { label: joined.label, txn: joined.txn, version: Some(version) })
+        Ok(Answered {
+            label: joined.label,
+            txn: joined.txn,
+            version: Some(committed.version),
+            stages: Stages::committed(begun, joined.admitted, &committed.times),
+            closed_by: committed.closed_by,
+            closes_by: None,
+        })
     }
 
     /// The answer to the first load with a name, if it is known.
@@ -299,6 +318,19 @@ impl Ingest {
         self.core.keys.figures()
     }
 
+    /// The last finished groups of all tables, oldest first: at most
+    /// [`FINISHED_GROUPS_KEPT`](crate::group::finished::FINISHED_GROUPS_KEPT) since the start of the server.
+    #[must_use]
+    pub fn finished_groups(&self) -> Vec<FinishedGroup> {
+        self.core.finished.all()
+    }
+
+    /// The groups of all tables that are not finished.
+    #[must_use]
+    pub fn group_queues(&self) -> Vec<GroupQueue> {
+        self.all_queues().iter().map(|queue| queue.view()).collect()
+    }
+
     /// Begins a transaction of one load. A label that a client chose stays taken after the
     /// transaction (`label_is_kept`); a generated one is only a name.
     ///
@@ -337,7 +369,7 @@ impl Ingest {
                     // Rows acknowledged before are replaced, too.
                     queue.drain(CloseReason::SchemaChange).await;
                 }
-                self.commit_reserved(queue, reservation, rows, admitted).await
+                self.commit_reserved(queue, reservation, rows, admitted, started).await
             }
             Err(error) => {
                 table.discard(rows.files()).await;
@@ -360,7 +392,9 @@ impl Ingest {
         reservation: Reservation,
         rows: LoadRows,
         admitted: Admitted,
+        begun: Instant,
     ) -> Result<Answered, IngestError> {
+        let ready = host::now();
         let own = self.own(&reservation);
         let label = reservation.label().clone();
         let txn = reservation.txn();
@@ -383,8 +417,15 @@ impl Ingest {
             discard_after(&outcome, &queue.table, files).await;
             outcome
         });
-        let version = commit.await.unwrap_or_else(|panic| Err(panicked("a commit", &panic)))?;
-        Ok(Answered { label, txn, version: Some(version) })
+        let committed = commit.await.unwrap_or_else(|panic| Err(panicked("a commit", &panic)))?;
+        Ok(Answered {
+            label,
+            txn,
+            version: Some(committed.version),
+            stages: Stages::committed(begun, ready, &committed.times),
+            closed_by: None,
+            closes_by: None,
+        })
     }
 
     pub(crate) fn own(&self, reservation: &Reservation) -> OwnTransaction {

@@ -1,10 +1,14 @@
 //! A load as it enters this crate, and its answer.
 
 pub mod route;
+pub mod stages;
 
+use crate::group::CloseReason;
 use crate::keys::Claim;
 use crate::memory::InFlight;
+use stages::Stages;
 use std::sync::Arc;
+use std::time::Instant;
 use tributary_decode::Block;
 use tributary_table::{DataFile, Replaced, UnpublishedFiles};
 use tributary_types::{Label, Partitions, TableSchema, TxnId, UserKey, Version};
@@ -104,6 +108,12 @@ pub struct Answered {
     pub txn: TxnId,
     /// The table's version that shows the rows; `None` in async mode, where the group is open.
     pub version: Option<Version>,
+    /// Where the time went.
+    pub stages: Stages,
+    /// Why its group closed, if it has closed.
+    pub closed_by: Option<CloseReason>,
+    /// When its group closes at the latest, if that is known: the rows are visible then, but for the time that the commit takes.
+    pub closes_by: Option<Instant>,
 }
 
 #[cfg(test)]

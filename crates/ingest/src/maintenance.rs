@@ -6,6 +6,7 @@
 //! | file | what happens there |
 //! | --- | --- |
 //! | `flushing` | the choice of tables to flush, several at a time |
+//! | `log_view` | the logs as operators see them |
 //! | `release` | the release of the log up to its lowest pin |
 //! | `compacting` | merges small data files |
 //! | `wal_space` | the limit of the log's space |
@@ -14,6 +15,7 @@
 
 mod compacting;
 mod flushing;
+pub mod log_view;
 mod release;
 pub(crate) mod stalled;
 

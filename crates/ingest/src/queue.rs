@@ -15,6 +15,7 @@
 //! | `flight` | a commit between its submission and the log's answer |
 //! | `held` | loads wait while the schema is changed |
 //! | `pins` | the part of the log that unpublished transactions need |
+//! | `view` | a queue as operators see it |
 
 mod commit;
 pub(crate) mod dropped;
@@ -27,9 +28,11 @@ mod pins;
 mod state;
 pub(crate) mod timer;
 mod turn;
+pub mod view;
 
 use crate::error::IngestError;
 use crate::group::appends::Appends;
+use crate::group::finished::FinishedGroups;
 use crate::group::member::Member;
 use crate::group::{CloseReason, Group};
 use crate::keys::LoadKeys;
@@ -64,6 +67,7 @@ pub(crate) struct Core {
     pub metrics: Arc<IngestMetrics>,
     pub memory: Arc<MemoryBudget>,
     pub keys: Arc<LoadKeys>,
+    pub finished: FinishedGroups,
     pub timer: std::sync::OnceLock<Timer>,
     pub tasks: Tasks,
 }
@@ -224,7 +228,7 @@ impl TableQueue {
     pub async fn commit_recovered(self: &Arc<Self>, group: Group) {
         self.state.lock().pins.pin(group.txn, group.low, Why::Running);
         self.core.memory.enter_group(group.memory_bytes);
-        self.commit_group(Closed { group, reason: CloseReason::Recovery }).await;
+        self.commit_group(Closed::now(group, CloseReason::Recovery)).await;
     }
 }
 

@@ -148,6 +148,12 @@ pub enum LiveTable {
     Channels,
     /// `load_keys`
     Keys,
+    /// `group_commit_queues`
+    GroupQueues,
+    /// `group_commits`
+    FinishedGroups,
+    /// `wal`
+    Logs,
 }
 
 /// A connection, as `SHOW PROCESSLIST` shows it.

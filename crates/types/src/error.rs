@@ -4,8 +4,10 @@
 //! client. Numbers and SQLSTATEs are MySQL's; the sources are MySQL's error reference and what
 //! Doris sends.
 
+use crate::retry::Retry;
 use crate::table::TableRef;
 use std::fmt;
+use std::time::Duration;
 
 /// Error numbers that clients know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -216,25 +218,49 @@ impl ErrorCode {
     }
 }
 
+/// How long a client waits for a server that refuses it for the moment, where nothing says it better.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+impl ErrorCode {
+    /// The verdict on the retry of a request, as far as the code alone gives it.
+    #[must_use]
+    pub const fn retry(self) -> Retry {
+        match self {
+            Self::TooManyConnections | Self::UserLimit | Self::ServerShutdown | Self::Busy => {
+                Retry::After(RETRY_AFTER)
+            }
+            _ => Retry::Never,
+        }
+    }
+}
+
 /// An error for the client, in words that say what is wrong, where, with which value, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct SqlError {
     pub code: ErrorCode,
     /// The text as the client gets it, including Doris's prefix where Doris has one.
     pub message: String,
+    /// Whether the request may be sent again.
+    pub retry: Retry,
 }
 
 impl SqlError {
     /// An error whose text is sent as it is (MySQL's own texts).
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: message.into(), retry: code.retry() }
     }
 
     /// An error in Doris's form: `errCode = 2, detailMessage = <text>`. Clients parse the prefix.
     #[must_use]
     pub fn detail(code: ErrorCode, message: impl AsRef<str>) -> Self {
-        Self { code, message: format!("errCode = 2, detailMessage = {}", message.as_ref()) }
+        Self::new(code, format!("errCode = 2, detailMessage = {}", message.as_ref()))
+    }
+
+    /// The same error with another verdict on its retry.
+    #[must_use]
+    pub fn with_retry(self, retry: Retry) -> Self {
+        Self { retry, ..self }
     }
 
     /// A view where something else is required, or something else where a view is required; `remedy` may be empty.

@@ -30,6 +30,7 @@ pub mod pattern;
 pub mod principal;
 pub mod privilege;
 pub mod process;
+mod retry;
 pub mod sealed;
 pub mod secret;
 pub mod state;
@@ -57,6 +58,7 @@ pub use partition::{Partition, PartitionMethod, PartitionNames, Partitioning, Pa
 pub use password::{AuthPlugin, NewPassword, PasswordHash, SaltedHash, StoredVerifiers, Verifiers};
 pub use password_policy::{LockTime, PASSWORD_HISTORY_MAX, PasswordExpiry, PasswordPolicy, PolicyChange};
 pub use principal::{Principal, UserKey};
+pub use retry::Retry;
 pub use sealed::Sealed;
 pub use secret::Secret;
 pub use table::{

@@ -15,7 +15,7 @@ use crate::load::body::reader::{Mapping, ReadError, RowReader};
 use crate::load::body::time::LoadTime;
 use crate::load::hidden_columns;
 use crate::load::partial_update::{self, KnownKeys, Updates};
-use crate::load::{Finished, Load, LoadError, LoadLimits, Loads, Outcome, Tally};
+use crate::load::{Finished, Load, LoadDetails, LoadError, LoadLimits, Loads, Outcome, Tally};
 use async_trait::async_trait;
 use ends::RequestedLoad;
 use std::sync::Arc;
@@ -23,10 +23,12 @@ use std::time::{Duration, Instant};
 use tributary_decode::{Compression, FieldNames, Reject};
 use tributary_http::{
     AnsweredLoad, AskedName, Authenticator, Backend, ErrorLogReader, Health, HttpStreamRequest,
-    InspectService, LabelInfo, LoadAnswer, LoadBody, LoadCode, LoadRoute, LoadService, MergeType, NamedState,
-    Peer, StreamLoadRequest, TableHeaders, TwoPhaseOp, TwoPhaseTarget, UpdateMode, WalCount,
+    InspectService, LabelInfo, LoadAnswer, LoadBody, LoadCode, LoadRoute, LoadService, LoadStages, MergeType,
+    NamedState, Peer, StreamLoadRequest, TableHeaders, TwoPhaseOp, TwoPhaseTarget, UpdateMode, WalCount,
 };
-use tributary_ingest::{Body, IngestError, LoadTraits, NamedLoad, Route, Source, TransactionStatus};
+use tributary_ingest::{
+    Body, CloseReason, IngestError, LoadTraits, NamedLoad, Route, Source, TransactionStatus,
+};
 use tributary_table::Table;
 use tributary_types::table::Distribution;
 use tributary_types::{
@@ -162,6 +164,7 @@ impl HttpLoads {
         plan: impl FnOnce(&Arc<Loads>, &Arc<TableDef>) -> Result<RowReader, SqlError>,
     ) -> LoadAnswer {
         let (deadline, traits) = (Interrupt::after(request.timeout), request.traits());
+        let arrived = Instant::now();
         let admitted = match self.0.loads.admit(principal, &table, &traits) {
             Ok(admitted) => admitted,
             Err(reached) => return LoadAnswer::limited(&reached, reached.retry_after),
@@ -170,7 +173,7 @@ impl HttpLoads {
         let body_memory = match deadline.wait(memory.admit_body(principal.key(), request.known_bytes())).await
         {
             Ok(Ok(admitted)) => admitted,
-            Ok(Err(error)) => return LoadAnswer::fail(LoadCode::ServiceUnavailable, error),
+            Ok(Err(error)) => return failed(LoadCode::ServiceUnavailable, &error),
             Err(interrupted) => return late(interrupted),
         };
         if let Some(answer) = Box::pin(self.known(&table, &request, &mut body, deadline)).await {
@@ -194,7 +197,7 @@ impl HttpLoads {
             Err(error @ IngestError::NotAsRequired { .. }) => {
                 return LoadAnswer::fail(LoadCode::InvalidArgument, error);
             }
-            Err(error) => return LoadAnswer::fail(LoadCode::Internal, error),
+            Err(error) => return failed(LoadCode::Internal, &error),
         };
         if let Some(admitted) = body_memory {
             load.sink().hold_body(&self.0.loads, admitted);
@@ -211,6 +214,7 @@ impl HttpLoads {
         };
         load.must_find(KnownKeys::of(reader.target(), request.rejects_new_keys));
         let planned = started.elapsed();
+        let planned_after = arrived.elapsed();
         let mut fingerprint = request.name.as_ref().map(|_| request.fingerprinter());
         let body = (&mut body, fingerprint.as_mut());
         if let Err(failed) = read_body(&self.0.loads, &mut load, &mut reader, body, deadline).await {
@@ -222,6 +226,7 @@ impl HttpLoads {
         }
         let (counts, rejects) = (reader.counts(), reader.rejects());
         let committing = Instant::now();
+        let is_known_again = load.is_known_again();
         let limits = LoadLimits {
             max_filter_ratio: request.max_filter_ratio,
             timeout: deadline.remaining().unwrap_or(request.timeout),
@@ -234,7 +239,12 @@ impl HttpLoads {
         if let Ok(Outcome { repeated: Some(first), .. }) = &outcome {
             counts = **first;
         }
-        let mut answer = heading.above(worded(outcome, &rejects));
+        let details = outcome.as_ref().ok().and_then(|outcome| outcome.committed.as_ref()?.details);
+        let mut answer = heading.above(worded(outcome, &rejects, is_known_again));
+        if let Some(details) = details {
+            let read = committing.saturating_duration_since(arrived).saturating_sub(planned_after);
+            detailed(&mut answer, &details, planned_after, read);
+        }
         repeated::add_next_offset(&mut answer, request.name.as_ref());
         if heading.is_group {
             answer.times.write_data = committing.elapsed();
@@ -349,13 +359,39 @@ fn late(interrupted: Interrupted) -> LoadAnswer {
 fn unread(error: ReadError) -> LoadAnswer {
     match error {
         ReadError::Rows(error) => LoadAnswer::fail(LoadCode::DataQuality, error.detail_text()),
-        ReadError::Sink(error) => LoadAnswer::fail(LoadCode::Internal, error),
+        ReadError::Sink(error) => {
+            let retry = error.retry();
+            LoadAnswer { retry, ..LoadAnswer::fail(LoadCode::Internal, error) }
+        }
         ReadError::Interrupted(interrupted) => late(interrupted),
     }
 }
 
+/// The answer to a load that the engine has refused.
+fn failed(code: LoadCode, error: &IngestError) -> LoadAnswer {
+    LoadAnswer { retry: error.retry(), ..LoadAnswer::fail(code, error) }
+}
+
+/// Adds the reasons and times of a load to its answer.
+fn detailed(answer: &mut LoadAnswer, details: &LoadDetails, plan: Duration, read: Duration) {
+    let LoadDetails { write, stages, closed_by, .. } = *details;
+    answer.closed_by = closed_by.map(CloseReason::name);
+    answer.visible_by = details.visible_by();
+    answer.times.stages = Some(LoadStages {
+        accept: Duration::ZERO,
+        plan,
+        read,
+        write,
+        admit: stages.admit,
+        wait: stages.wait,
+        build: stages.build,
+        log: stages.log,
+        publish: stages.publish,
+    });
+}
+
 /// The answer of a load whose body was read to its end.
-fn worded(outcome: Result<Outcome, LoadError>, rejects: &[Reject]) -> LoadAnswer {
+fn worded(outcome: Result<Outcome, LoadError>, rejects: &[Reject], is_known_again: bool) -> LoadAnswer {
     let Outcome { committed, route, repeated } = match outcome {
         Ok(outcome) => outcome,
         Err(LoadError::Filtered) => {
@@ -372,7 +408,8 @@ fn worded(outcome: Result<Outcome, LoadError>, rejects: &[Reject]) -> LoadAnswer
                 LoadError::Ingest(IngestError::ShuttingDown) => LoadCode::ServiceUnavailable,
                 _ => LoadCode::Internal,
             };
-            return LoadAnswer::fail(code, error);
+            let retry = error.retry(is_known_again);
+            return LoadAnswer { retry, ..LoadAnswer::fail(code, error) };
         }
     };
     let Some(committed) = committed else {

@@ -1,6 +1,8 @@
 //! The info text of an answer, which in Doris has a load's label, status and transaction.
 
-use tributary_types::{Label, TxnId};
+use super::LoadDetails;
+use std::time::Duration;
+use tributary_types::{GroupCommitMode, Label, TxnId};
 
 /// The contents of a load's info text.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +18,35 @@ pub(crate) struct LoadInfo<'a> {
     pub reused_plan: bool,
     /// It was loaded before, and this is the answer of then.
     pub is_repeated: bool,
+    /// Shown by sessions with `show_load_details`.
+    pub details: Option<ShownDetails>,
+}
+
+/// The details of a load's answer, for sessions that show them.
+#[derive(Clone, Debug)]
+pub(crate) struct ShownDetails {
+    /// The mode in which the load was answered.
+    pub mode: GroupCommitMode,
+    pub details: LoadDetails,
+    /// From the statement's arrival to its answer.
+    pub took: Duration,
+}
+
+impl ShownDetails {
+    /// The stages in order, by name; the rest of the time is what preceded the load: parsing, planning, decoding.
+    fn stages(&self) -> [(&'static str, Duration); 8] {
+        let LoadDetails { write, stages, .. } = self.details;
+        [
+            ("decode", self.took.saturating_sub(write + stages.total())),
+            ("write", write),
+            ("admit", stages.admit),
+            ("wait", stages.wait),
+            ("build", stages.build),
+            ("log", stages.log),
+            ("publish", stages.publish),
+            ("total", self.took),
+        ]
+    }
 }
 
 impl LoadInfo<'_> {
@@ -49,6 +80,17 @@ impl LoadInfo<'_> {
         }
         if self.is_repeated {
             add("repeated", "true");
+        }
+        if let Some(details) = &self.details {
+            add("mode", details.mode.as_str());
+            if let Some(reason) = details.details.closed_by {
+                add("closed_by", reason.name());
+            }
+            if let Some(at) = details.details.visible_by() {
+                add("visible_by", &at);
+            }
+            let stages = details.stages().map(|(name, time)| format!("{name}={}", time.as_micros()));
+            add("stages_us", &stages.join(", "));
         }
         text.push('}');
         text

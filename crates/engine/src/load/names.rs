@@ -108,6 +108,6 @@ impl From<FirstAnswer> for LoadCommitted {
             AnsweredAs::GroupAsync | AnsweredAs::GroupSync => TransactionStatus::Prepare,
             AnsweredAs::Own => TransactionStatus::Visible,
         };
-        Self { label: first.label, txn: first.txn, status }
+        Self { label: first.label, txn: first.txn, status, details: None }
     }
 }

@@ -16,7 +16,7 @@ use tributary_decode::{Block, BlockError, blocks_to_batches};
 use tributary_ingest::memory::{AdmittedBody, InFlight};
 use tributary_ingest::{IncrementError, LoadRows};
 use tributary_table::{FileWriter, Table, TableError};
-use tributary_types::{ErrorCode, Partitions, SqlError, TableSchema};
+use tributary_types::{ErrorCode, Partitions, Retry, SqlError, TableSchema};
 
 /// A load that holds less is not counted: its memory is that of its packet or its connection, in bytes.
 const COUNTED_BYTES_MIN: u64 = 64 * 1024;
@@ -63,6 +63,9 @@ pub(crate) struct LoadSink {
 /// The right of one load to write data files, which its lanes share.
 type Turn = Arc<OnceCell<OwnedSemaphorePermit>>;
 
+/// How long a client waits before a load that the store has failed is sent again.
+const STORE_RETRY: Duration = Duration::from_secs(5);
+
 /// Reasons why rows could not be stored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SinkError {
@@ -90,9 +93,21 @@ pub(crate) enum SinkError {
     Broken,
 }
 
+impl SinkError {
+    /// Whether the load, of which nothing was stored, may be sent again.
+    pub const fn retry(&self) -> Retry {
+        match self {
+            Self::SchemaChanged | Self::Broken => Retry::Safe,
+            Self::Busy => Retry::After(FILES_WAIT_MAX),
+            Self::Table(TableError::Storage { .. } | TableError::Delta { .. }) => Retry::After(STORE_RETRY),
+            Self::Block(_) | Self::Table(_) | Self::Partitions(_) | Self::Increment(_) => Retry::Never,
+        }
+    }
+}
+
 impl From<SinkError> for SqlError {
     fn from(error: SinkError) -> Self {
-        Self::detail(ErrorCode::Unknown, error.to_string())
+        Self::detail(ErrorCode::Unknown, error.to_string()).with_retry(error.retry())
     }
 }
 

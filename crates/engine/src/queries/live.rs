@@ -3,24 +3,139 @@
 //! Not here: the columns' names, which the query engine declares.
 
 use super::namespace::Facts;
-use crate::node::clock::date_time;
+use crate::node::clock::{date_time, date_time_ms};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
+use tributary_ingest::CloseReason;
 use tributary_query::{Cell, LiveTable};
 use tributary_types::{TableDef, TableId};
 
-/// The rows of a table. `shows` says whether the user may see a table's own.
-pub(super) fn rows(table: LiveTable, facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> Vec<Vec<Cell>> {
+/// The rows of a table. `shows` says whether the user may see a table's own, `shows_server` whether those of the server.
+pub(super) fn rows(
+    table: LiveTable,
+    facts: &Facts,
+    shows: impl Fn(&TableDef) -> bool,
+    shows_server: impl Fn() -> bool,
+) -> Vec<Vec<Cell>> {
     match table {
         LiveTable::Channels => channels(facts, shows),
         LiveTable::Keys => keys(facts),
+        LiveTable::GroupQueues => group_queues(facts, shows),
+        LiveTable::FinishedGroups => finished_groups(facts, shows),
+        LiveTable::Logs if shows_server() => logs(facts),
+        LiveTable::Logs => Vec::new(),
     }
 }
 
-fn channels(facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> Vec<Vec<Cell>> {
+/// The tables that the user may see.
+fn shown_tables(facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> HashMap<TableId, Arc<TableDef>> {
     let tables = facts.names.all_tables();
-    let shown: HashMap<TableId, Arc<TableDef>> =
-        tables.iter().map(|table| table.def()).filter(|def| shows(def)).map(|def| (def.id, def)).collect();
+    tables.iter().map(|table| table.def()).filter(|def| shows(def)).map(|def| (def.id, def)).collect()
+}
+
+fn group_queues(facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> Vec<Vec<Cell>> {
+    let shown = shown_tables(facts, shows);
+    let queues = facts.ingest.group_queues().into_iter();
+    let mut rows: Vec<_> = queues.filter_map(|queue| Some((shown.get(&queue.table)?, queue))).collect();
+    rows.sort_by(|(a, _), (b, _)| (&a.db, &a.name).cmp(&(&b.db, &b.name)));
+    rows.into_iter()
+        .map(|(def, queue)| {
+            let open = queue.open.as_ref();
+            vec![
+                def.db.as_str().into(),
+                def.name.as_str().into(),
+                queue.state.name().into(),
+                open.map(|group| group.txn.0).into(),
+                open.map(|group| group.label.as_str()).into(),
+                open.map(|group| millis(group.age)).into(),
+                open.and_then(|group| group.closes_in).map(millis).into(),
+                open.map_or(0, |group| group.loads).into(),
+                open.map_or(0, |group| group.waiting).into(),
+                open.map_or(0, |group| group.rows).into(),
+                open.map_or(0, |group| group.bytes).into(),
+                queue.closed_groups.into(),
+                queue.closed_rows.into(),
+                queue.commits_in_flight.into(),
+                queue.memory_bytes.into(),
+                queue.last_closed_by.map(CloseReason::name).into(),
+            ]
+        })
+        .collect()
+}
+
+fn finished_groups(facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> Vec<Vec<Cell>> {
+    let shown = shown_tables(facts, shows);
+    let groups = facts.ingest.finished_groups().into_iter();
+    groups
+        .filter_map(|group| Some((shown.get(&group.table)?, group)))
+        .map(|(def, group)| {
+            vec![
+                def.db.as_str().into(),
+                def.name.as_str().into(),
+                group.txn.0.into(),
+                group.label.as_str().into(),
+                if group.version.is_some() { "VISIBLE" } else { "FAILED" }.into(),
+                group.version.map(|version| version.0).into(),
+                group.closed_by.map(CloseReason::name).into(),
+                group.loads.into(),
+                group.waited.into(),
+                group.rows.into(),
+                group.bytes.into(),
+                date_time_ms(group.opened_at_ms).into(),
+                date_time_ms(group.finished_at_ms).into(),
+                micros(group.open).into(),
+                micros(group.build).into(),
+                micros(group.log).into(),
+                micros(group.publish).into(),
+                group.error.into(),
+            ]
+        })
+        .collect()
+}
+
+fn logs(facts: &Facts) -> Vec<Vec<Cell>> {
+    let names = shown_tables(facts, |_| true);
+    let logs = facts.ingest.logs().into_iter();
+    logs.map(|log| {
+        let (stats, holder) = (log.stats, log.holder.as_ref());
+        let held = holder.and_then(|holder| names.get(&holder.table));
+        vec![
+            log.dir.display().to_string().into(),
+            (stats.segments as u64).into(),
+            (stats.spare_segments as u64).into(),
+            stats.bytes_total.into(),
+            stats.live_bytes.into(),
+            log.pending_bytes.into(),
+            log.available_bytes.into(),
+            stats.released_lsn.0.into(),
+            stats.end_lsn.0.into(),
+            stats.fsyncs.into(),
+            stats.batches.into(),
+            stats.entries.into(),
+            stats.bytes_written.into(),
+            log.tables.into(),
+            log.waiting_loads.into(),
+            held.map(|def| def.db.as_str()).into(),
+            held.map(|def| def.name.as_str()).into(),
+            holder.and_then(|holder| holder.txn).map(|txn| txn.0).into(),
+            holder.map(|holder| stats.end_lsn.0.saturating_sub(holder.lsn.0)).into(),
+            holder.map(|holder| holder.why).into(),
+        ]
+    })
+    .collect()
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn channels(facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> Vec<Vec<Cell>> {
+    let shown = shown_tables(facts, shows);
     let channels = facts.ingest.channels(None).into_iter();
     let mut rows: Vec<_> =
         channels.filter_map(|channel| Some((shown.get(&channel.table)?, channel))).collect();

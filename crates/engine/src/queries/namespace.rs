@@ -247,7 +247,11 @@ impl Namespace for EngineNamespace {
     fn live(&self, table: LiveTable) -> Vec<Vec<Cell>> {
         let shows =
             |def: &TableDef| def.role.is_own() && self.shows(Object::Table { db: &def.db, table: &def.name });
-        live::rows(table, &self.facts, shows)
+        let shows_server = || {
+            let viewer = self.viewer.as_ref();
+            viewer.is_some_and(|(access, who)| access.allows(who, Privilege::Admin, Object::Server))
+        };
+        live::rows(table, &self.facts, shows, shows_server)
     }
 
     fn server_facts(&self) -> ServerFacts {

@@ -7,6 +7,7 @@ use super::names::Named;
 use super::prepared::KeptStatement;
 use crate::access::finished::{Door, Failure, FinishedRequest, LoadFacts, Stated};
 use crate::audit::Admission;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 use tributary_types::{ErrorCode, SqlError};
@@ -21,6 +22,8 @@ const PARSED_BYTES_MAX: usize = 64 << 10;
 pub(super) struct Running {
     /// Its kind, once it was parsed.
     pub kind: Option<&'static str>,
+    /// When it began.
+    pub begun: Option<Instant>,
     /// Whether it has set what SHOW LAST INSERT shows.
     pub has_inserted: bool,
     /// The name of its load, until that takes it.
@@ -46,7 +49,7 @@ impl EngineSession {
     pub(crate) fn begin_statement(&mut self, text: &str) -> Result<(), SqlError> {
         self.process.begin(self.database.as_deref(), text);
         self.pending_load = None;
-        self.running = Running::default();
+        self.running = Running { begun: Some(Instant::now()), ..Running::default() };
         self.running.admission = self.engine.requests.admit()?;
         self.running.named = self.read_name(text);
         Ok(())
@@ -58,7 +61,7 @@ impl EngineSession {
     /// As [`EngineSession::begin_statement`].
     pub(super) fn begin_prepared(&mut self, statement: &KeptStatement) -> Result<(), SqlError> {
         self.process.begin(self.database.as_deref(), statement.text());
-        self.running = Running::default();
+        self.running = Running { begun: Some(Instant::now()), ..Running::default() };
         self.parsed(statement.kind());
         self.running.named = self.read_name(statement.text());
         if !statement.is_values_insert() || self.records_prepared() {
@@ -84,6 +87,17 @@ impl EngineSession {
     /// The command has been answered.
     pub(crate) fn end_statement(&self) {
         self.process.end();
+    }
+
+    /// The outcome as the client is told it: with the verdict on a retry, if the session shows details.
+    pub(crate) fn told(&self, outcome: Result<(), SqlError>) -> Result<(), SqlError> {
+        match outcome {
+            Err(mut error) if self.variables.values().show_load_details => {
+                let _ = write!(error.message, " [retry: {}]", error.retry);
+                Err(error)
+            }
+            outcome => outcome,
+        }
     }
 
     /// Records the end of a statement.

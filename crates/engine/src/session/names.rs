@@ -207,8 +207,8 @@ impl EngineSession {
         };
         drop(self.take_name());
         let counts = first.counts;
-        let LoadCommitted { label, txn, status } = first.into();
-        let answer = InsertAnswer { label, txn, status, remark: None, is_repeated: true };
+        let LoadCommitted { label, txn, status, .. } = first.into();
+        let answer = InsertAnswer { is_repeated: true, ..InsertAnswer::of(label, txn, status) };
         Ok(Some(self.answer_insert(table, counts, answer, None, false)))
     }
 

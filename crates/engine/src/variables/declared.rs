@@ -574,6 +574,8 @@ variables! {
     show_full_dbname_in_info_schema_db: bool = false, flag(), Fixed;
     /// On: `SELECT *` and DESC include hidden columns, and queries show rows that delete while they are in memory; UPDATE and DELETE of tables with UNIQUE KEY are refused.
     show_hidden_columns: bool = false, flag(), Obeyed;
+    /// The info text of a load says why and how long: its mode, why its group closed, when it is visible, its stages in microseconds; errors say whether the statement may be sent again.
+    show_load_details: bool = false, flag(), Obeyed;
     /// Deleted rows are not shown.
     skip_delete_bitmap: bool = false, flag(), Fixed;
     /// Deleted rows are not shown.

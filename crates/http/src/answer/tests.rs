@@ -11,6 +11,7 @@ fn times() -> LoadTimes {
         write_data: ms(26),
         receive_data: ms(1),
         commit_and_publish: ms(9),
+        stages: None,
     }
 }
 

@@ -202,11 +202,15 @@ async fn run<F: Future<Output = LoadAnswer>>(
     let (body, back) = LoadBody::new(wire);
     let body = body.decompress(compression);
     let meter = body.meter();
+    let accepted = echo.arrived.elapsed();
     let answer = load(body).await;
     let host = echo.host.take();
     let mut answer = echo.complete(answer);
     answer.load_bytes = meter.received_bytes();
     answer.times.receive_data = meter.waited();
+    if let Some(stages) = &mut answer.times.stages {
+        stages.accept = accepted;
+    }
     log(&answer);
     let rest = timeout(GIVE_BACK_TIMEOUT, back).await.ok().and_then(Result::ok);
     (Handled { response: Echo::reply(host, &answer), rest }, answer)

@@ -11,9 +11,11 @@ use super::state::{Closed, State};
 use crate::error::{IngestError, wal_error};
 use crate::group::build::ToBuild;
 use crate::group::columns::Built;
+use crate::group::finished::FinishedGroup;
 use crate::group::member::Member;
 use crate::group::{CloseReason, Group};
 use crate::keys::AnsweredAs;
+use crate::load::stages::{CommitTimes, Committed};
 use crate::queue::dropped::Checked;
 use crate::recovery::record::{self, CommitBody, Format, kind};
 use crate::tasks;
@@ -124,7 +126,7 @@ impl TableQueue {
         built: Built,
         (checked, have_partitions): (&Checked, bool),
     ) -> Option<(Closed, Vec<u32>, Built)> {
-        let Closed { group, reason } = closed;
+        let Closed { group, reason, at } = closed;
         let files: Vec<_> =
             group.members.iter().flat_map(|member| member.rows.files().iter().cloned()).collect();
         let table = self.table.id();
@@ -168,11 +170,11 @@ impl TableQueue {
         }
         if !checked.holds(&self.table) {
             drop(state);
-            return Some((Closed { group, reason }, excluded, built));
+            return Some((Closed { group, reason, at }, excluded, built));
         }
         if state.is_short_of_space() {
             // Another group has found no space meanwhile, and goes first.
-            state.put_back(Closed { group, reason });
+            state.put_back(Closed { group, reason, at });
             return None;
         }
         let flight = Flight::begin(self, &mut state, group.txn);
@@ -189,9 +191,13 @@ impl TableQueue {
             lsn: group.low,
         };
         group.members.iter().for_each(|member| member.rows.is_submitted());
+        let submitted = host::now();
         let done = move |result: Result<Appended, WalError>| match result {
-            Ok(place) => flight.group_is_durable(Some(place.first), group, &excluded, reason, publication),
-            Err(error) => flight.group_is_refused(Closed { group, reason }, error),
+            Ok(place) => {
+                let times = CommitTimes { closed: Some(at), submitted, durable: host::now() };
+                flight.group_is_durable(Some(place.first), group, &excluded, (reason, times), publication);
+            }
+            Err(error) => flight.group_is_refused(Closed { group, reason, at }, error),
         };
         let offered = self.space.wal.offer_in_order(entries, Box::new(done));
         drop(state);
@@ -227,6 +233,8 @@ impl TableQueue {
             tracing::error!(%table, label = %group.label, %error, "group failed");
             self.core.transactions.aborted(group.txn, host::unix_ms(), error.to_string());
         }
+        let finished = FinishedGroup::of(self.table.id(), &group);
+        self.core.finished.add(FinishedGroup { error: Some(error.to_string()), ..finished });
         self.core.memory.leave_group(group.memory_bytes);
         self.core.metrics.groups_failed.inc();
         self.published.notify_waiters();
@@ -242,7 +250,7 @@ impl Flight {
         first: Option<Lsn>,
         group: Group,
         excluded: &[u32],
-        reason: CloseReason,
+        (reason, times): (CloseReason, CommitTimes),
         publication: Publication,
     ) {
         let version = publication.version;
@@ -255,11 +263,13 @@ impl Flight {
         if queue.table.flush_due(host::now()) {
             core.memory.want_flush();
         }
+        let finished = FinishedGroup::of(queue.table.id(), &group);
+        core.finished.add(finished.committed(version, reason, group.opened, &times));
         let loads = group.loads() as u32;
         core.transactions.visible(group.txn, host::unix_ms(), loads, group.rows, group.bytes);
         core.metrics.group_committed(reason, loads, group.rows);
         self.published(first);
-        let members = answer_waiters(group, excluded, version);
+        let members = answer_waiters(group, excluded, Committed { version, times, closed_by: Some(reason) });
         if members.len() > DROPPED_HERE_MAX {
             // Not on the log's thread, which others wait for.
             core.tasks.spawn(async move { drop(members) });
@@ -295,11 +305,11 @@ pub(super) fn die(error: &TableError) -> ! {
 }
 
 /// Answers the waiting loads; those in `excluded` learn why the log does not have their rows. Returns the rest of the group.
-fn answer_waiters(group: Group, excluded: &[u32], version: Version) -> Vec<Member> {
+fn answer_waiters(group: Group, excluded: &[u32], committed: Committed) -> Vec<Member> {
     for (load, waiter) in group.waiters {
         let refused = if excluded.contains(&load) { group.appends.reason(load) } else { None };
         // A client that went away needs no answer.
-        drop(waiter.send(refused.map_or(Ok(version), Err)));
+        drop(waiter.send(refused.map_or(Ok(committed), Err)));
     }
     group.members
 }

@@ -13,13 +13,14 @@ use crate::group::{CloseReason, Group};
 use crate::keys::AnsweredAs;
 use crate::line::First;
 use crate::load::LoadRows;
+use crate::load::stages::Committed;
 use crate::queue::timer::Deadline;
 use crate::recovery::record::{self, kind};
 use crate::transactions::NewTransaction;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
-use tributary_types::{Label, TxnId, Version, host};
+use tributary_types::{Label, TxnId, host};
 use tributary_wal::{Appended, WalError};
 
 /// A sync load of at least this size is written to the log when it arrives; smaller ones are
@@ -31,9 +32,29 @@ const HELD_LOAD_BYTES_MAX: u64 = 256 * 1024;
 pub(crate) struct Joined<T> {
     pub label: Label,
     pub txn: TxnId,
+    /// When the load had joined.
+    pub admitted: Instant,
+    /// When its group closes at the latest, unless that has no time.
+    pub closes_by: Option<Instant>,
     pub answer: oneshot::Receiver<Result<T, IngestError>>,
     /// The load has closed its group, and no other task is committing.
     pub turn: Option<CommitTurn>,
+}
+
+/// The place of a load in its group.
+struct Place {
+    label: Label,
+    txn: TxnId,
+    admitted: Instant,
+    closes_by: Option<Instant>,
+    turn: Option<CommitTurn>,
+}
+
+impl Place {
+    fn with<T>(self, answer: oneshot::Receiver<Result<T, IngestError>>) -> Joined<T> {
+        let Self { label, txn, admitted, closes_by, turn } = self;
+        Joined { label, txn, admitted, closes_by, answer, turn }
+    }
 }
 
 /// Why a load is in no group.
@@ -86,7 +107,7 @@ impl TableQueue {
     }
 
     /// Joins the open group; the answer comes when the group is visible.
-    pub fn join_sync(self: &Arc<Self>, rows: LoadRows) -> Result<Joined<Version>, NotJoined> {
+    pub fn join_sync(self: &Arc<Self>, rows: LoadRows) -> Result<Joined<Committed>, NotJoined> {
         let (sender, answer) = oneshot::channel();
         let is_logged = rows.bytes >= host::limit(HELD_LOAD_BYTES_MAX, 160);
         self.join(rows, is_logged, false, |group, load| {
@@ -94,7 +115,7 @@ impl TableQueue {
             let appends = Arc::clone(&group.appends);
             Box::new(move |result| appends.done(load, result.map(|_| ()).map_err(wal_error)))
         })
-        .map(|(label, txn, turn)| Joined { label, txn, answer, turn })
+        .map(|place| place.with(answer))
     }
 
     /// Joins the open group; the answer comes when the log has the rows.
@@ -116,7 +137,7 @@ impl TableQueue {
                 drop(sender.send(outcome));
             })
         })
-        .map(|(label, txn, turn)| Joined { label, txn, answer, turn })
+        .map(|place| place.with(answer))
     }
 
     fn join<F>(
@@ -125,7 +146,7 @@ impl TableQueue {
         is_logged: bool,
         is_async: bool,
         answer: F,
-    ) -> Result<(Label, TxnId, Option<CommitTurn>), NotJoined>
+    ) -> Result<Place, NotJoined>
     where
         F: FnOnce(&mut Group, u32) -> Box<dyn FnOnce(Result<Appended, WalError>) + Send>,
     {
@@ -168,7 +189,8 @@ impl TableQueue {
             }
             self.space.wal.offer(entries, done)
         });
-        let (label, txn) = (group.label.clone(), group.txn);
+        let (label, txn, closes_by) = (group.label.clone(), group.txn, group.deadline);
+        let admitted = host::now();
         let gathering = group.gather();
         if let Some(gathering) = &gathering {
             self.core.memory.leave_group(gathering.spared_bytes());
@@ -190,7 +212,7 @@ impl TableQueue {
         if let Some(gathering) = gathering {
             self.gather(gathering);
         }
-        Ok((label, txn, turn))
+        Ok(Place { label, txn, admitted, closes_by, turn })
     }
 
     /// Opens a new group. Those of a busy table follow one another at the interval: a load that arrives after one was closed

@@ -14,6 +14,7 @@ use crate::group::build::ToBuild;
 use crate::group::columns::Built;
 use crate::keys::AnsweredAs;
 use crate::load::LoadRows;
+use crate::load::stages::{CommitTimes, Committed};
 use crate::memory::Admitted;
 use crate::recovery::record::{self, CommitBody, CutBody, Format, PrepareBody, TruncateBody, kind};
 use crate::transactions::Reservation;
@@ -46,7 +47,7 @@ impl TableQueue {
         rows: LoadRows,
         admitted: Option<Admitted>,
         owner: &mut Option<Reservation>,
-    ) -> Result<Version, IngestError> {
+    ) -> Result<Committed, IngestError> {
         let blocks_are_logged = admitted.is_none();
         let (sender, answer) = oneshot::channel();
         loop {
@@ -77,7 +78,7 @@ impl TableQueue {
         own: OwnTransaction,
         (rows, blocks_are_logged): (LoadRows, bool),
         (built, partitions): (Built, Option<Arc<Partitions>>),
-        sender: oneshot::Sender<Result<Version, IngestError>>,
+        sender: oneshot::Sender<Result<Committed, IngestError>>,
         owner: &mut Option<Reservation>,
     ) -> Result<(), IngestError> {
         let table = self.table.id();
@@ -113,10 +114,12 @@ impl TableQueue {
         }
         rows.is_submitted();
         let LoadRows { rows, bytes, unpublished, key, .. } = rows;
+        let submitted = host::now();
         let done = move |result: Result<Appended, WalError>| {
             let queue = Arc::clone(flight.queue());
             let outcome = match result {
                 Ok(place) => {
+                    let times = CommitTimes { closed: None, submitted, durable: host::now() };
                     queue.publish(publication);
                     if let Some(key) = &key {
                         key.is_stored();
@@ -125,7 +128,7 @@ impl TableQueue {
                     queue.core.memory.leave_group(memory);
                     queue.core.transactions.visible(own.txn, host::unix_ms(), 1, rows, bytes);
                     flight.published(Some(place.first));
-                    Ok(version)
+                    Ok(Committed { version, times, closed_by: None })
                 }
                 Err(error) => {
                     queue.core.memory.leave_group(memory);

@@ -69,6 +69,16 @@ impl Pins {
         self.0.values().any(|pin| pin.why != Why::Running)
     }
 
+    /// Whether the log is pinned for this reason.
+    pub fn has(&self, why: Why) -> bool {
+        self.0.values().any(|pin| pin.why == why)
+    }
+
+    /// The transaction with the lowest place.
+    pub fn lowest_holder(&self) -> Option<(Lsn, TxnId, Why)> {
+        self.0.iter().map(|(&txn, pin)| (pin.low, txn, pin.why)).min_by_key(|(low, ..)| *low)
+    }
+
     pub fn lowest(&self) -> Option<Lsn> {
         self.0.values().map(|pin| pin.low).min()
     }

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 use tributary_table::Table;
-use tributary_types::{Lsn, SchemaVersion, Version};
+use tributary_types::{Lsn, SchemaVersion, Version, host};
 
 /// The treatment of closed groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +66,14 @@ impl Stage {
 pub(super) struct Closed {
     pub group: Group,
     pub reason: CloseReason,
+    pub at: Instant,
+}
+
+impl Closed {
+    /// A group that closes now.
+    pub fn now(group: Group, reason: CloseReason) -> Self {
+        Self { group, reason, at: host::now() }
+    }
 }
 
 /// The next step of the holder of the turn.
@@ -85,6 +93,8 @@ pub(super) struct State {
     closed: VecDeque<Closed>,
     /// When the last group was due, if that is why it closed.
     pub last_deadline: Option<Instant>,
+    /// Why the last group closed.
+    pub last_closed_by: Option<CloseReason>,
     stage: Stage,
     /// Commits that the log has not answered yet.
     in_flight: usize,
@@ -106,6 +116,7 @@ impl State {
             open: None,
             closed: VecDeque::new(),
             last_deadline: None,
+            last_closed_by: None,
             stage: Stage::Idle,
             in_flight: 0,
             pins: Pins::default(),
@@ -120,8 +131,9 @@ impl State {
     /// Closes the open group. It must be committed by the holder of the turn, new or existing.
     pub fn close(&mut self, queue: &Arc<TableQueue>, reason: CloseReason) -> Option<CommitTurn> {
         let group = self.open.take()?;
+        self.last_closed_by = Some(reason);
         self.last_deadline = group.deadline.filter(|_| reason == CloseReason::Interval);
-        self.closed.push_back(Closed { group, reason });
+        self.closed.push_back(Closed::now(group, reason));
         self.step(queue, Event::Closed)
     }
 
@@ -156,6 +168,16 @@ impl State {
     /// There may be space again.
     pub fn retry(&mut self, queue: &Arc<TableQueue>) {
         drop(self.step(queue, Event::Retry));
+    }
+
+    /// Closed groups that wait for their commit, oldest first.
+    pub fn closed(&self) -> impl ExactSizeIterator<Item = &Closed> {
+        self.closed.iter()
+    }
+
+    /// Commits that the log has not answered yet.
+    pub fn commits_in_flight(&self) -> usize {
+        self.in_flight
     }
 
     /// Whether commits wait for space.

@@ -5,6 +5,7 @@
 
 use crate::error::{IngestError, wal_error};
 use crate::ingest::{Ingest, discard_after, panicked};
+use crate::load::stages::Stages;
 use crate::load::{Answered, LoadRows};
 use crate::memory::Admitted;
 use crate::queue::{Core, OwnTransaction, TableQueue};
@@ -28,6 +29,7 @@ impl Ingest {
         reservation: Reservation,
         mut rows: LoadRows,
     ) -> Result<Answered, IngestError> {
+        let begun = host::now();
         let (queue, admitted) = match self.admit(table, &mut rows).await {
             Ok(admitted) => admitted,
             Err(error) => {
@@ -35,6 +37,7 @@ impl Ingest {
                 return Err(error);
             }
         };
+        let ready = host::now();
         let own = OwnTransaction { label_is_kept: true, ..self.own(&reservation) };
         let (txn, label) = (reservation.txn(), reservation.label().clone());
         // Cut off half-way it would be durable, and its label free.
@@ -46,7 +49,14 @@ impl Ingest {
             outcome
         });
         prepare.await.unwrap_or_else(|panic| Err(panicked("a pre-commit", &panic)))?;
-        Ok(Answered { label, txn, version: None })
+        Ok(Answered {
+            label,
+            txn,
+            version: None,
+            stages: Stages::logged(begun, ready),
+            closed_by: None,
+            closes_by: None,
+        })
     }
 
     /// Commits a prepared load. Durable and visible on return. Continues if the client leaves.

@@ -48,6 +48,7 @@ mod key_texts;
 mod lifecycle;
 mod limits;
 mod load_data;
+mod load_details;
 mod load_headers;
 mod log;
 mod logins;

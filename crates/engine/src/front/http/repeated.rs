@@ -1,6 +1,6 @@
 //! The answers to loads that were loaded before, and to those whose name is refused.
 
-use super::{HttpLoads, LoadRequest, late};
+use super::{HttpLoads, LoadRequest, failed, late};
 use crate::access::interrupt::Interrupt;
 use std::sync::Arc;
 use tributary_http::{AskedName, LoadAnswer, LoadBody, LoadCode, LoadStatus, NamedState, StoredLoad};
@@ -101,7 +101,7 @@ pub(super) fn refused(error: &IngestError) -> LoadAnswer {
         IngestError::TooManyKeys { .. } | IngestError::TooManyChannels { .. } => LoadCode::ExceededLimit,
         _ => LoadCode::ServiceUnavailable,
     };
-    let mut answer = LoadAnswer::fail(code, error);
+    let mut answer = failed(code, error);
     match error {
         IngestError::OffsetExists { next, .. } => {
             answer.status = LoadStatus::OffsetAlreadyExists;

@@ -49,7 +49,7 @@ impl Session for Connection {
         let (text, received_bytes) = (self.0.last_text(), upload.bytes);
         let volume = Volume { affected_rows: out.affected_rows(), returned_rows: 0, received_bytes };
         self.0.finished(&text, begun, volume, &outcome);
-        outcome
+        self.0.told(outcome)
     }
 
     async fn prepare(&mut self, id: u32, sql: &[u8]) -> Result<Prepared, SqlError> {
@@ -82,7 +82,7 @@ impl Session for Connection {
         let (affected_rows, returned_rows) = (out.affected_rows(), out.returned_rows());
         let volume = Volume { affected_rows, returned_rows, received_bytes };
         self.0.finished_prepared(id, begun, volume, &outcome);
-        outcome
+        self.0.told(outcome)
     }
 
     async fn close_statement(&mut self, id: u32) {
@@ -226,7 +226,7 @@ impl Connection {
             received_bytes: text.len() as u64,
         };
         self.0.finished(text, begun, volume, &outcome);
-        outcome
+        self.0.told(outcome)
     }
 
     /// Asks the client for the file that the session waits for.

@@ -107,7 +107,7 @@ impl EngineSession {
         let Finished { outcome, .. } =
             load.finish(&self.engine.loads, Tally { counts, rejects: &[] }, limits).await;
         let Outcome { committed, .. } = outcome?;
-        let Some(LoadCommitted { label, txn, status }) = committed else {
+        let Some(LoadCommitted { label, txn, status, .. }) = committed else {
             let info = LoadInfo { label: Some(&label), status: "VISIBLE", ..LoadInfo::default() }.text();
             return Ok(Answer::Done(Done { info, ..Done::default() }));
         };

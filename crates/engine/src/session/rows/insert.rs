@@ -11,9 +11,9 @@ use crate::answer::{Answer, Done};
 use crate::engine::Engine;
 use crate::generated::Completer;
 use crate::load::hidden_columns;
-use crate::load::info::LoadInfo;
+use crate::load::info::{LoadInfo, ShownDetails};
 use crate::load::partial_update::{self, KnownKeys};
-use crate::load::{self, Finished, Load, LoadCommitted, LoadError, LoadLimits, Outcome, Tally};
+use crate::load::{self, Finished, Load, LoadCommitted, LoadDetails, LoadError, LoadLimits, Outcome, Tally};
 use crate::session::rows::insert_parts;
 use crate::session::{EngineSession, LastInsert};
 use crate::variables::QUERY_TIMEOUT_DEFAULT_SECONDS;
@@ -85,6 +85,15 @@ pub(in crate::session) struct InsertAnswer {
     pub remark: Option<&'static str>,
     /// It was loaded before, and this is the answer of then.
     pub is_repeated: bool,
+    /// The mode in which it was answered, and what it says of the way there.
+    pub details: Option<(GroupCommitMode, LoadDetails)>,
+}
+
+impl InsertAnswer {
+    /// A plain answer.
+    pub const fn of(label: Label, txn: TxnId, status: TransactionStatus) -> Self {
+        Self { label, txn, status, remark: None, is_repeated: false, details: None }
+    }
 }
 
 /// A load that is done, and not answered yet.
@@ -513,7 +522,7 @@ impl EngineSession {
         }
         let (label, txn) = self.add_to_transaction(&table, schema, blocks, counts, known_keys).await?;
         let status = TransactionStatus::Prepare;
-        let answer = InsertAnswer { label, txn, status, remark: None, is_repeated: false };
+        let answer = InsertAnswer::of(label, txn, status);
         Ok(self.answer_insert(&table, counts, answer, error_url, false))
     }
 
@@ -528,7 +537,7 @@ impl EngineSession {
         if self.running.named.is_some() {
             load = Box::pin(self.name_load(load)).await?;
         }
-        let table = Arc::clone(load.table());
+        let (table, is_known_again) = (Arc::clone(load.table()), load.is_known_again());
         let limits = LoadLimits {
             max_filter_ratio: if options.strict { 0.0 } else { options.max_filter_ratio },
             timeout: self.insert_timeout(),
@@ -539,14 +548,18 @@ impl EngineSession {
         let Outcome { committed, route, repeated } = match outcome {
             Ok(outcome) => outcome,
             Err(LoadError::Filtered) => return Err(refusal(options, counts, rejects, error_url.as_deref())),
-            Err(error) => return Err(error.into()),
+            Err(error) => {
+                let retry = error.retry(is_known_again);
+                return Err(SqlError::from(error).with_retry(retry));
+            }
         };
-        let answer = committed.map(|LoadCommitted { label, txn, status }| InsertAnswer {
+        let answer = committed.map(|LoadCommitted { label, txn, status, details }| InsertAnswer {
             label,
             txn,
             status,
             remark: route.remark(),
             is_repeated: repeated.is_some(),
+            details: details.map(|details| (load::mode(route), details)),
         });
         let counts = repeated.map_or(counts, |first| *first);
         Ok(Loaded { table, counts, answer, error_url })
@@ -577,6 +590,7 @@ impl EngineSession {
             remark: answer.remark,
             reused_plan,
             is_repeated: answer.is_repeated,
+            details: self.shown_details(&answer),
         }
         .text();
         self.running.has_inserted = true;
@@ -590,6 +604,13 @@ impl EngineSession {
             filtered: counts.filtered,
         });
         Answer::Done(Done { affected_rows: counts.loaded, warnings: warning_count(counts), info })
+    }
+
+    /// The details of an answer, if the session shows them.
+    fn shown_details(&self, answer: &InsertAnswer) -> Option<ShownDetails> {
+        let (mode, details) = answer.details.filter(|_| self.variables.values().show_load_details)?;
+        let took = self.running.begun.map(|begun| begun.elapsed()).unwrap_or_default();
+        Some(ShownDetails { mode, details, took })
     }
 
     /// Keeps the reasons of rejected rows for SHOW WARNINGS.

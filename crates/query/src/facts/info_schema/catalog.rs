@@ -22,7 +22,7 @@ pub(super) const COLLATION: &str = "utf8mb4_0900_bin";
 const LOAD_JOBS: &str = "JOB_ID LABEL STATE PROGRESS TYPE ETL_INFO TASK_INFO ERROR_MSG CREATE_TIME ETL_START_TIME ETL_FINISH_TIME LOAD_START_TIME LOAD_FINISH_TIME URL JOB_DETAILS TRANSACTION_ID ERROR_TABLETS USER COMMENT FIRST_ERROR_MSG DB_NAME";
 
 /// Tables and their columns; `#` marks whole numbers.
-pub(super) const TABLES: [(&str, &str); 39] = [
+pub(super) const TABLES: [(&str, &str); 42] = [
     (
         "tables",
         "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_TYPE ENGINE VERSION# ROW_FORMAT TABLE_ROWS# AVG_ROW_LENGTH# DATA_LENGTH# MAX_DATA_LENGTH# INDEX_LENGTH# DATA_FREE# AUTO_INCREMENT# CREATE_TIME UPDATE_TIME CHECK_TIME TABLE_COLLATION CHECKSUM# CREATE_OPTIONS TABLE_COMMENT",
@@ -127,6 +127,18 @@ pub(super) const TABLES: [(&str, &str); 39] = [
         "TABLE_SCHEMA TABLE_NAME CHANNEL NEXT_OFFSET# LAST_OFFSET# TXN_ID# LABEL LOADED_ROWS# FILTERED_ROWS# LOADED_AT",
     ),
     ("load_keys", "RUNNING# RECENT# STORED# FILES# MEMORY_BYTES# KEYS_MAX# KEEP_SECONDS#"),
+    (
+        "group_commit_queues",
+        "TABLE_SCHEMA TABLE_NAME STATE OPEN_TXN_ID# OPEN_LABEL OPEN_AGE_MS# CLOSES_IN_MS# OPEN_LOADS# WAITING_LOADS# OPEN_ROWS# OPEN_BYTES# CLOSED_GROUPS# CLOSED_ROWS# COMMITS_IN_FLIGHT# MEMORY_BYTES# LAST_CLOSED_BY",
+    ),
+    (
+        "group_commits",
+        "TABLE_SCHEMA TABLE_NAME TXN_ID# LABEL STATUS VERSION# CLOSED_BY LOADS# WAITING_LOADS# LOADED_ROWS# LOADED_BYTES# OPENED_AT FINISHED_AT OPEN_US# BUILD_US# LOG_US# PUBLISH_US# ERROR",
+    ),
+    (
+        "wal",
+        "DIRECTORY SEGMENTS# SPARE_SEGMENTS# FILE_BYTES# LIVE_BYTES# PENDING_BYTES# AVAILABLE_BYTES# START_LSN# END_LSN# FSYNCS# FRAMES# ENTRIES# WRITTEN_BYTES# TABLES# WAITING_LOADS# HELD_BY_SCHEMA HELD_BY_TABLE HELD_BY_TXN_ID# HELD_BYTES# HELD_FOR",
+    ),
     ("table_properties", "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME PROPERTY_NAME PROPERTY_VALUE"),
 ];
 
@@ -149,6 +161,13 @@ pub(super) fn fill(name: &str, grid: &mut Grid, namespace: &dyn Namespace, sessi
         "routine_load_jobs" => namespace.jobs(JobKind::Routine).into_iter().for_each(|row| grid.push(row)),
         "load_channels" => namespace.live(LiveTable::Channels).into_iter().for_each(|row| grid.push(row)),
         "load_keys" => namespace.live(LiveTable::Keys).into_iter().for_each(|row| grid.push(row)),
+        "group_commit_queues" => {
+            namespace.live(LiveTable::GroupQueues).into_iter().for_each(|row| grid.push(row));
+        }
+        "group_commits" => {
+            namespace.live(LiveTable::FinishedGroups).into_iter().for_each(|row| grid.push(row));
+        }
+        "wal" => namespace.live(LiveTable::Logs).into_iter().for_each(|row| grid.push(row)),
         "user_privileges" | "schema_privileges" | "table_privileges" | "column_privileges" => {
             privileges::fill(name, grid, namespace);
         }

@@ -315,9 +315,13 @@ impl Heading {
 
     /// Adds the common part to an answer.
     fn above(&self, mut answer: LoadAnswer) -> LoadAnswer {
+        answer.table = Some(self.table.clone());
+        if answer.repeated {
+            // It is that of the first load, whose transaction and way of commit are others.
+            return answer;
+        }
         answer.two_phase_commit = self.two_phase_commit;
         answer.group_commit = self.is_group;
-        answer.table = Some(self.table.clone());
         answer.fallback_reason = answer.fallback_reason.or_else(|| self.fallback_reason.map(str::to_owned));
         if let Some((txn, label)) = &self.transaction {
             answer.txn_id = Some(*txn);
@@ -416,7 +420,11 @@ fn worded(outcome: Result<Outcome, LoadError>, rejects: &[Reject], is_known_agai
         return LoadAnswer { txn_id: None, ..LoadAnswer::success(TxnId(0), String::new()) };
     };
     let mut answer = LoadAnswer::success(committed.txn, committed.label.as_str().to_owned());
-    answer.repeated = repeated.is_some();
+    if repeated.is_some() {
+        answer.repeated = true;
+        answer.group_commit = committed.status == TransactionStatus::Prepare;
+        return answer;
+    }
     if let Route::GroupSync(Some(switch)) = route {
         answer.answered_mode = Some(GroupCommitMode::Sync);
         answer.fallback_reason = Some(switch.reason().to_owned());

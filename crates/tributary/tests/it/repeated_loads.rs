@@ -2,7 +2,10 @@
 
 use crate::support::{Client, Curl, LoadReply, MariaDb, Server, wait_until};
 use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::thread;
+use std::time::Duration;
 use tributary_client::Value as Parameter;
 
 fn server() -> (Server, Client) {
@@ -401,4 +404,37 @@ fn channels_do_not_count_as_keys_and_leave_with_their_table() {
     server.kill();
     server.start_again();
     assert_eq!(server.metric("tributary_load_channels "), 0.0);
+}
+
+/// A Stream Load of `1,a` with the key `k` in off mode, of which the last byte is still to come.
+fn all_but_the_last_byte(server: &Server) -> TcpStream {
+    let mut stream = TcpStream::connect(("127.0.0.1", server.http_port())).expect("the server listens");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time limit");
+    let head = "PUT /api/d/t/_stream_load HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic cm9vdDo=\r\nExpect: 100-continue\r\n\
+                column_separator: ,\r\ngroup_commit: off_mode\r\nIdempotency-Key: k\r\nContent-Length: 4\r\n\
+                Connection: close\r\n\r\n1,a";
+    stream.write_all(head.as_bytes()).expect("sent");
+    stream
+}
+
+fn end(mut stream: TcpStream) -> Value {
+    stream.write_all(b"\n").expect("sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    let (_, body) = text.rsplit_once("\r\n\r\n").expect("a body");
+    serde_json::from_str(body).expect("JSON")
+}
+
+#[test]
+fn a_repetition_with_a_transaction_of_its_own_gets_the_first_ones_transaction() {
+    let (server, mut client) = server();
+    let (first, second) = (all_but_the_last_byte(&server), all_but_the_last_byte(&server));
+    wait_until("both have begun", || client.rows("SHOW TRANSACTION WHERE STATUS = 'prepare'").len() == 2);
+    let (first, second) = (end(first), end(second));
+    assert_eq!((&first["Status"], &second["Status"]), (&json!("Success"), &json!("Success")), "{second}");
+    assert_eq!((&first["Repeated"], &second["Repeated"]), (&Value::Null, &json!(true)), "{second}");
+    assert_eq!(parts(&second), parts(&first), "{second}");
+    let seen = client.rows(&format!("SHOW TRANSACTION WHERE ID = {}", second["TxnId"]));
+    assert!(seen[0].contains("VISIBLE"), "{seen:?}");
+    assert_eq!(rows(&mut client), ["1a"]);
 }

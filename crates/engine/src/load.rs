@@ -392,6 +392,13 @@ impl Load {
         self.admitted = admitted;
     }
 
+    /// Names the client of a two-phase load.
+    pub fn set_client(&mut self, client: &Principal) {
+        if let Some(reservation) = self.reservation.as_mut().filter(|_| self.two_phase_commit) {
+            reservation.set_client(client.to_string());
+        }
+    }
+
     /// Makes the load's rows replace others, even if there are none; it must not join a group.
     pub fn overwrite(&mut self, what: Overwrites) {
         debug_assert!(self.reservation.is_some(), "a group replaces no rows");
@@ -655,7 +662,7 @@ mod tests {
         };
         let finish = load.finish(&test.engine.loads, Tally::default(), limits);
         let size = size_of_val(&finish);
-        assert!(size <= 2304, "finish: {size}");
+        assert!(size <= 2432, "finish: {size}");
         finish.await.outcome.expect("committed");
     }
 }

@@ -438,6 +438,7 @@ impl Ingest {
             prepared_at_ms: info.as_ref().map_or_else(host::unix_ms, |info| info.prepared_at_ms),
             source: info.as_ref().and_then(|info| info.source),
             attachment: info.and_then(|info| info.attachment),
+            client: reservation.client().map(str::to_owned),
         }
     }
 

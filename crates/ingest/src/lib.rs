@@ -60,6 +60,7 @@ pub use options::{IngestOptions, LabelStore, SchemaHistory};
 pub use queue::view::{GroupQueue, OpenGroup, QueueState};
 pub use recovery::{RecoveryReport, inspect, record};
 pub use transactions::auto_increment::{AutoIncrements, IncrementError, IncrementStore, following};
+pub use transactions::prepared::PreparedLoad;
 pub use transactions::progress::{self, Progress};
 pub use transactions::{Reservation, SourcePosition, TransactionInfo, TwoPhaseTarget};
 pub use tributary_types::{TransactionKind, TransactionStatus};

@@ -552,6 +552,7 @@ fn restore_prepared(
         prepared_at_ms: body.prepared_at_ms,
         source: body.source,
         attachment: body.attachment,
+        client: body.client,
     };
     Prepared { queue: Arc::clone(queue), own, rows }
 }

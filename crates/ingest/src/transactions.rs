@@ -180,7 +180,7 @@ impl Transactions {
     pub fn begin(self: &Arc<Self>, new: NewTransaction) -> Result<Reservation, IngestError> {
         let kind = new.kind;
         let (txn, label) = self.start(new)?;
-        Ok(Reservation { txn, label, kind, transactions: Arc::clone(self), open: true })
+        Ok(Reservation { txn, label, kind, transactions: Arc::clone(self), client: None, open: true })
     }
 
     /// Like [`Transactions::begin`], for a group, which can't be left half done.
@@ -543,10 +543,20 @@ pub struct Reservation {
     label: Label,
     kind: TransactionKind,
     transactions: Arc<Transactions>,
+    client: Option<String>,
     open: bool,
 }
 
 impl Reservation {
+    /// Names the client of a two-phase load, for those who look for its owner.
+    pub fn set_client(&mut self, client: String) {
+        self.client = Some(client);
+    }
+
+    pub(crate) fn client(&self) -> Option<&str> {
+        self.client.as_deref()
+    }
+
     #[must_use]
     pub const fn txn(&self) -> TxnId {
         self.txn

@@ -154,6 +154,8 @@ pub enum LiveTable {
     FinishedGroups,
     /// `wal`
     Logs,
+    /// `prepared_loads`
+    PreparedLoads,
 }
 
 /// A connection, as `SHOW PROCESSLIST` shows it.

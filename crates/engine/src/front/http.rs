@@ -203,6 +203,7 @@ impl HttpLoads {
             load.sink().hold_body(&self.0.loads, admitted);
         }
         load.is_found_in(def.partitioning.partitions());
+        load.set_client(principal);
         let begun = started.elapsed();
         let heading = Heading::of(&request, &load);
         let mut reader = match plan(&self.0.loads, &def) {

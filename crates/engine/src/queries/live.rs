@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tributary_ingest::CloseReason;
 use tributary_query::{Cell, LiveTable};
+use tributary_types::host::unix_ms;
 use tributary_types::{TableDef, TableId};
 
 /// The rows of a table. `shows` says whether the user may see a table's own, `shows_server` whether those of the server.
@@ -23,6 +24,7 @@ pub(super) fn rows(
         LiveTable::Keys => keys(facts),
         LiveTable::GroupQueues => group_queues(facts, shows),
         LiveTable::FinishedGroups => finished_groups(facts, shows),
+        LiveTable::PreparedLoads => prepared_loads(facts, shows),
         LiveTable::Logs if shows_server() => logs(facts),
         LiveTable::Logs => Vec::new(),
     }
@@ -89,6 +91,30 @@ fn finished_groups(facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> Vec<Vec<
                 micros(group.log).into(),
                 micros(group.publish).into(),
                 group.error.into(),
+            ]
+        })
+        .collect()
+}
+
+fn prepared_loads(facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> Vec<Vec<Cell>> {
+    let shown = shown_tables(facts, shows);
+    let loads = facts.ingest.prepared_loads().into_iter();
+    let now_ms = unix_ms();
+    loads
+        .filter_map(|load| Some((shown.get(&load.table)?, load)))
+        .map(|(def, load)| {
+            vec![
+                def.db.as_str().into(),
+                def.name.as_str().into(),
+                load.txn.0.into(),
+                load.label.as_str().into(),
+                load.client.into(),
+                date_time_ms(load.prepared_at_ms).into(),
+                ((now_ms - load.prepared_at_ms).max(0) / 1000).into(),
+                date_time_ms(load.expires_at_ms).into(),
+                load.rows.into(),
+                load.bytes.into(),
+                load.memory_bytes.into(),
             ]
         })
         .collect()

@@ -35,6 +35,8 @@ pub(crate) struct OwnTransaction {
     pub prepared_at_ms: i64,
     pub source: Option<SourceId>,
     pub attachment: Option<Attachment>,
+    /// The client of a two-phase load.
+    pub client: Option<String>,
 }
 
 impl TableQueue {

@@ -154,6 +154,9 @@ pub struct PrepareBody {
     /// As in [`CommitBody`].
     #[serde(default, with = "base64_text", skip_serializing_if = "Option::is_none")]
     pub attachment: Option<Attachment>,
+    /// The client that has sent it, for users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
 }
 
 /// A transaction that will never be visible.

@@ -10,7 +10,7 @@ use crate::load::{Answered, LoadRows};
 use crate::memory::Admitted;
 use crate::queue::{Core, OwnTransaction, TableQueue};
 use crate::recovery::record::{self, AbortBody, Format, PrepareBody, kind};
-use crate::transactions::prepared::{Prepared, PreparedLoads};
+use crate::transactions::prepared::{Prepared, PreparedLoad, PreparedLoads};
 use crate::transactions::{Reservation, TwoPhaseTarget};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -57,6 +57,33 @@ impl Ingest {
             closed_by: None,
             closes_by: None,
         })
+    }
+
+    /// The two-phase loads that wait for their commit or abort, oldest first.
+    #[must_use]
+    pub fn prepared_loads(&self) -> Vec<PreparedLoad> {
+        let keep_ms = i64::try_from(self.options.precommit_timeout.as_millis()).unwrap_or(i64::MAX);
+        let all: Vec<_> = self.prepared.lock().values().cloned().collect();
+        let load = |Prepared { queue, own, rows }: Prepared| {
+            let info = self.core.transactions.by_id(own.txn)?;
+            let prepared_at_ms = info.precommitted_at_ms.unwrap_or(own.prepared_at_ms);
+            Some(PreparedLoad {
+                table: queue.table.id(),
+                db: info.db,
+                table_ref: info.table_ref,
+                txn: own.txn,
+                label: own.label,
+                client: own.client,
+                prepared_at_ms,
+                expires_at_ms: prepared_at_ms.saturating_add(keep_ms),
+                rows: rows.rows,
+                bytes: rows.bytes,
+                memory_bytes: rows.memory_bytes(),
+            })
+        };
+        let mut loads: Vec<_> = all.into_iter().filter_map(load).collect();
+        loads.sort_by_key(|load| load.txn);
+        loads
     }
 
     /// Commits a prepared load. Durable and visible on return. Continues if the client leaves.
@@ -190,6 +217,7 @@ impl Core {
             files: rows.files().to_vec(),
             source: own.source,
             attachment: own.attachment.clone(),
+            client: own.client.clone(),
         };
         let outcome = queue.prepare(txn, body, &rows).await;
         // Dropping the table first marks the queue, and then looks for prepared loads.

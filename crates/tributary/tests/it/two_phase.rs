@@ -1,6 +1,6 @@
 //! Two phase commit of Stream Loads: pre-commit, then commit or abort.
 
-use crate::support::{Curl, Database, LoadReply, Server};
+use crate::support::{Client, Curl, Database, LoadReply, Server};
 
 fn prepare(server: &Server, db: &Database, label: &str) -> LoadReply {
     let reply = Curl::stream_load(server, &db.name, "dt")
@@ -131,4 +131,38 @@ fn a_second_phase_that_names_nothing_or_nonsense_is_refused() {
     let [status, msg] = second(&server, &db, &["txn_id:999999999", "txn_operation:commit"]);
     assert_eq!(status, "Fail");
     assert!(msg.ends_with("errCode = 2, detailMessage = transaction [999999999] not found."), "{msg}");
+}
+
+#[test]
+fn prepared_loads_are_listed_with_their_clients_and_cancelled_by_a_pattern_also_after_a_crash() {
+    let mut server = Server::start();
+    let db = server.database().with_dt("");
+    let name = db.name.clone();
+    for label in ["job_1", "job_2", "other"] {
+        prepare(&server, &db, label);
+    }
+    drop(db);
+    let listed = "SELECT LABEL, CLIENT, LOADED_ROWS, TIMESTAMPDIFF(SECOND, PREPARED_AT, EXPIRES_AT), AGE_SECONDS < 3600 \
+                  FROM information_schema.prepared_loads ORDER BY 1";
+    let row = |label: &str| format!("{label}|root@127.0.0.1|2|3600|1");
+    for _ in 0..2 {
+        let mut client = server.connect_to(&name);
+        assert_eq!(client.rows(listed), ["job_1", "job_2", "other"].map(row));
+        server.kill();
+        server.start_again();
+    }
+    let mut client = server.connect_to(&name);
+    let refused = client.error("CANCEL LOAD WHERE LABEL LIKE 'nothing%'");
+    assert!(refused.message.contains("Load job does not exist"), "{refused}");
+    client.ok("CREATE USER amy");
+    client.ok(&format!("GRANT SELECT_PRIV ON {name}.* TO amy"));
+    let mut amy = Client::connect_as("amy", server.mysql_port()).expect("amy may log in");
+    amy.error(&format!("CANCEL LOAD FROM {name} WHERE LABEL LIKE 'job%'"));
+    client.ok("CANCEL LOAD WHERE LABEL LIKE 'job%'");
+    assert_eq!(client.rows(listed), ["other"].map(row));
+    client.ok(&format!("CANCEL LOAD FROM {name} WHERE LABEL = 'other'"));
+    assert!(client.rows(listed).is_empty());
+    assert_eq!(client.value("SELECT COUNT(*) FROM dt"), "0");
+    let again = client.value("SELECT COUNT(*) FROM information_schema.wal WHERE HELD_BY_TXN_ID > 0");
+    assert_eq!(again, "0", "nothing holds the log");
 }

@@ -37,6 +37,7 @@ fn prepare() -> PrepareBody {
         files: Vec::new(),
         source: None,
         attachment: None,
+        client: None,
     }
 }
 

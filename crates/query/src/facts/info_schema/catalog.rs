@@ -22,7 +22,7 @@ pub(super) const COLLATION: &str = "utf8mb4_0900_bin";
 const LOAD_JOBS: &str = "JOB_ID LABEL STATE PROGRESS TYPE ETL_INFO TASK_INFO ERROR_MSG CREATE_TIME ETL_START_TIME ETL_FINISH_TIME LOAD_START_TIME LOAD_FINISH_TIME URL JOB_DETAILS TRANSACTION_ID ERROR_TABLETS USER COMMENT FIRST_ERROR_MSG DB_NAME";
 
 /// Tables and their columns; `#` marks whole numbers.
-pub(super) const TABLES: [(&str, &str); 42] = [
+pub(super) const TABLES: [(&str, &str); 43] = [
     (
         "tables",
         "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_TYPE ENGINE VERSION# ROW_FORMAT TABLE_ROWS# AVG_ROW_LENGTH# DATA_LENGTH# MAX_DATA_LENGTH# INDEX_LENGTH# DATA_FREE# AUTO_INCREMENT# CREATE_TIME UPDATE_TIME CHECK_TIME TABLE_COLLATION CHECKSUM# CREATE_OPTIONS TABLE_COMMENT",
@@ -136,6 +136,10 @@ pub(super) const TABLES: [(&str, &str); 42] = [
         "TABLE_SCHEMA TABLE_NAME TXN_ID# LABEL STATUS VERSION# CLOSED_BY LOADS# WAITING_LOADS# LOADED_ROWS# LOADED_BYTES# OPENED_AT FINISHED_AT OPEN_US# BUILD_US# LOG_US# PUBLISH_US# ERROR",
     ),
     (
+        "prepared_loads",
+        "TABLE_SCHEMA TABLE_NAME TXN_ID# LABEL CLIENT PREPARED_AT AGE_SECONDS# EXPIRES_AT LOADED_ROWS# LOADED_BYTES# MEMORY_BYTES#",
+    ),
+    (
         "wal",
         "DIRECTORY SEGMENTS# SPARE_SEGMENTS# FILE_BYTES# LIVE_BYTES# PENDING_BYTES# AVAILABLE_BYTES# START_LSN# END_LSN# FSYNCS# FRAMES# ENTRIES# WRITTEN_BYTES# TABLES# WAITING_LOADS# HELD_BY_SCHEMA HELD_BY_TABLE HELD_BY_TXN_ID# HELD_BYTES# HELD_FOR",
     ),
@@ -166,6 +170,9 @@ pub(super) fn fill(name: &str, grid: &mut Grid, namespace: &dyn Namespace, sessi
         }
         "group_commits" => {
             namespace.live(LiveTable::FinishedGroups).into_iter().for_each(|row| grid.push(row));
+        }
+        "prepared_loads" => {
+            namespace.live(LiveTable::PreparedLoads).into_iter().for_each(|row| grid.push(row));
         }
         "wal" => namespace.live(LiveTable::Logs).into_iter().for_each(|row| grid.push(row)),
         "user_privileges" | "schema_privileges" | "table_privileges" | "column_privileges" => {

@@ -123,7 +123,7 @@ impl Books {
 }
 
 /// The message with `#` for numbers and labels' digits, so that equal reasons are counted together.
-fn without_numbers(message: &str) -> String {
+pub(crate) fn without_numbers(message: &str) -> String {
     let mut text = String::new();
     for word in message.split(' ') {
         let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());

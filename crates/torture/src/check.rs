@@ -283,7 +283,8 @@ pub(crate) fn check_settled(
     Ok(())
 }
 
-fn numbers(row: &Row) -> Result<Vec<u64>, NoCheck> {
+/// The values of a row that are all numbers.
+pub(crate) fn numbers(row: &Row) -> Result<Vec<u64>, NoCheck> {
     row.iter()
         .map(|value| value.as_deref().and_then(|text| text.parse().ok()))
         .collect::<Option<_>>()

@@ -32,6 +32,16 @@ impl Answer {
             Some(other) => other.to_string(),
         }
     }
+
+    /// A value as a number; 0 if it is missing or none.
+    pub fn number(&self, key: &str) -> u64 {
+        self.0.get(key).and_then(Value::as_u64).unwrap_or_default()
+    }
+
+    /// The document within the answer.
+    pub fn data(&self) -> Self {
+        Self(self.0.get("data").cloned().unwrap_or_default())
+    }
 }
 
 impl Client {
@@ -41,6 +51,17 @@ impl Client {
         stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(patience))?;
         Ok(Self { stream: BufReader::new(stream), is_over: false, port, patience })
+    }
+
+    /// The client's port, by which the other end knows the connection.
+    pub fn local_port(&self) -> io::Result<u16> {
+        Ok(self.stream.get_ref().local_addr()?.port())
+    }
+
+    /// Changes how long the next answers are waited for.
+    pub fn set_patience(&mut self, patience: Duration) -> io::Result<()> {
+        self.patience = patience;
+        self.stream.get_ref().set_read_timeout(Some(patience))
     }
 
     /// A Stream Load of lines with `,` between the columns.
@@ -66,7 +87,14 @@ impl Client {
         Ok(self.ask("GET", &path, &[], "")?.text("data"))
     }
 
-    fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> io::Result<Answer> {
+    /// Sends a request and reads its answer.
+    pub fn ask(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> io::Result<Answer> {
         if self.is_over {
             *self = Self::connect(self.port, self.patience)?;
         }

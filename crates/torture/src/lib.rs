@@ -22,6 +22,7 @@
 //! | `upserts` | the same for tables with one row for each key: the clients, their books and the check |
 //! | `divided` | the same for tables in partitions, whose partitions are changed meanwhile |
 //! | `changes` | a client that changes columns of a table, by light and heavy changes |
+//! | `keyed` | loads with names, sent again and again through a proxy that cuts connections, each counted once |
 //! | `load` | the rows of a load, so that they can be written, repeated and recognised |
 //! | `books` | sent, acknowledged and refused loads |
 //! | `check` | the books against the tables |
@@ -34,6 +35,7 @@ mod check;
 mod divided;
 mod full_disk;
 mod http;
+mod keyed;
 mod load;
 mod mysql;
 mod reader;
@@ -43,6 +45,7 @@ mod server;
 mod upserts;
 mod writers;
 
+pub use keyed::KeyedFigures;
 pub use report::{Figures, ModeFigures, Report};
 pub use run::run;
 
@@ -68,6 +71,12 @@ pub struct Options {
     pub memory_max_bytes: u64,
     /// Settings of the server that override torture's own: name and value.
     pub settings: Vec<(String, String)>,
+    /// Send loads with idempotency keys and channels through a proxy that cuts connections, and nothing else.
+    pub keyed: bool,
+    /// Loads with keys after whose acknowledgement the run ends, instead of by its duration.
+    pub loads: Option<u64>,
+    /// Kills that a run with keys spreads over its loads or its duration; `None`: at random moments.
+    pub kills: Option<u64>,
     /// Called with the data directory after each kill: for tests that prove that torture detects loss.
     pub sabotage: Option<fn(&Path)>,
 }

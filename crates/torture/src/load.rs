@@ -12,6 +12,11 @@ pub(crate) const TABLES: [(&str, u64); 4] = [("t0", 10), ("t1", 100), ("t2", 0),
 /// The columns, in the order of the values.
 pub(crate) const COLUMNS: &str = "load_id, part, size, round, chk, pad";
 
+/// The most rows of a load that is small.
+pub(crate) const SMALL_ROWS_MAX: u32 = 5;
+/// Loads that only their numbers decide have rounds of 65,536 numbers.
+const NUMBERS_OF_A_ROUND_BITS: u32 = 16;
+
 /// Rows that belong together: all exist or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Load {
@@ -44,6 +49,13 @@ impl Load {
     /// `large_load_bytes`.
     pub fn large(self, rng: &mut impl Rng) -> Self {
         Self { rows: rng.random_range(2000..4000), pad_bytes: 150, ..self }
+    }
+
+    /// A load whose round and padding its number decides, so that they need not be remembered.
+    pub fn numbered(id: u64, table: usize, rows: u32) -> Self {
+        let mixed = id.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let pad_bytes = if rows > SMALL_ROWS_MAX { 180 } else { (mixed >> 56) as u16 % 60 };
+        Self { id, table, rows, round: (id >> NUMBERS_OF_A_ROUND_BITS) as u32, pad_bytes }
     }
 
     pub fn table_name(&self) -> &'static str {

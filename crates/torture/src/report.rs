@@ -1,6 +1,7 @@
 //! The figures of a run, for people and for programs.
 
 use crate::books::Mode;
+use crate::keyed::KeyedFigures;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -78,6 +79,8 @@ pub struct Figures {
     pub strange_rows: u64,
     /// The most memory that a server had resident, in bytes.
     pub resident_bytes_max: u64,
+    /// Of a run with keys.
+    pub keyed: Option<KeyedFigures>,
     ready_ms: Vec<u64>,
     refusals: BTreeMap<String, u64>,
 }
@@ -177,20 +180,26 @@ impl fmt::Display for Report {
         }
         line("acknowledged in all, loads", grouped(all.loads))?;
         line("acknowledged in all, rows", grouped(all.rows))?;
-        line("loads refused or aborted", grouped(figures.refused_loads))?;
-        line("loads without answer, there", grouped(figures.unknown_there))?;
-        line("loads without answer, not there", grouped(figures.unknown_absent))?;
-        line("queries meanwhile", grouped(figures.queries))?;
         line("rows compared", grouped(figures.rows_checked))?;
-        line("rows with unique keys acknowledged", grouped(figures.upserted_rows))?;
-        line("keys compared", grouped(figures.keys_checked))?;
-        line("wrong winners", grouped(figures.wrong_winners))?;
-        line("steps in partitions", grouped(figures.partition_steps))?;
-        line("rows in partitions acknowledged", grouped(figures.partitioned_rows))?;
-        line("partitions compared", grouped(figures.partitions_checked))?;
-        line("wrong partitions", grouped(figures.wrong_partitions))?;
-        line("light changes of columns", grouped(figures.light_changes))?;
-        line("heavy changes of columns", grouped(figures.heavy_changes))?;
+        if let Some(keyed) = &figures.keyed {
+            for (name, value) in keyed.lines() {
+                line(&name, value)?;
+            }
+        } else {
+            line("loads refused or aborted", grouped(figures.refused_loads))?;
+            line("loads without answer, there", grouped(figures.unknown_there))?;
+            line("loads without answer, not there", grouped(figures.unknown_absent))?;
+            line("queries meanwhile", grouped(figures.queries))?;
+            line("rows with unique keys acknowledged", grouped(figures.upserted_rows))?;
+            line("keys compared", grouped(figures.keys_checked))?;
+            line("wrong winners", grouped(figures.wrong_winners))?;
+            line("steps in partitions", grouped(figures.partition_steps))?;
+            line("rows in partitions acknowledged", grouped(figures.partitioned_rows))?;
+            line("partitions compared", grouped(figures.partitions_checked))?;
+            line("wrong partitions", grouped(figures.wrong_partitions))?;
+            line("light changes of columns", grouped(figures.light_changes))?;
+            line("heavy changes of columns", grouped(figures.heavy_changes))?;
+        }
         line("lost rows", grouped(figures.lost_rows))?;
         line("doubled rows", grouped(figures.doubled_rows))?;
         line("rows missing of half loads", grouped(figures.half_rows))?;

@@ -9,7 +9,7 @@ use crate::report::{Figures, Report, grouped};
 use crate::server::{Launch, NotReady, Server};
 use crate::upserts::{self, Upserts};
 use crate::writers::{Round, Shared, write};
-use crate::{Options, Progress, TortureError, full_disk, reader};
+use crate::{Options, Progress, TortureError, full_disk, keyed, reader};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +29,13 @@ pub fn run(options: &Options, progress: Progress<'_>) -> Result<Report, TortureE
     std::fs::create_dir_all(&options.directory)
         .map_err(|error| TortureError::Setup(format!("creating {}: {error}", options.directory.display())))?;
     let mut torture = Torture::new(options, progress)?;
-    let outcome = if options.full_disk { full_disk::run(&mut torture) } else { torture.rounds() };
+    let outcome = if options.keyed {
+        keyed::run(&mut torture)
+    } else if options.full_disk {
+        full_disk::run(&mut torture)
+    } else {
+        torture.rounds()
+    };
     match outcome {
         // A server that does not start again is a broken promise and in the report.
         Err(TortureError::Setup(_)) if torture.is_broken() => Ok(torture.report()),
@@ -139,7 +145,7 @@ impl<'a> Torture<'a> {
         Ok(())
     }
 
-    fn stop(&mut self, server: Server) {
+    pub fn stop(&mut self, server: Server) {
         self.figures.stops += 1;
         match server.stop(STOP_WITHIN) {
             Some(status) if status.success() => {}
@@ -209,7 +215,7 @@ impl<'a> Torture<'a> {
     }
 
     /// Most rounds last for a second or so, some only for some milliseconds.
-    fn random_time_ms(&mut self) -> u64 {
+    pub fn random_time_ms(&mut self) -> u64 {
         match self.rng.random_range(0..10) {
             0..2 => self.rng.random_range(0..60),
             2..8 => self.rng.random_range(100..2500),
@@ -219,8 +225,12 @@ impl<'a> Torture<'a> {
 
     /// Changes the flush settings in each round: tiny flushes all the time, small ones, or none.
     fn change_settings(&mut self) {
-        let (age, bytes) = [("20", "3000"), ("250", "200000"), ("1000", "2000000"), ("60000", "67108864")]
-            [self.rng.random_range(0..4)];
+        self.change_flushes(&[("20", "3000"), ("250", "200000"), ("1000", "2000000"), ("60000", "67108864")]);
+    }
+
+    /// Takes one of these settings for the age and the bytes at which rows are flushed.
+    pub fn change_flushes(&mut self, choices: &[(&str, &str)]) {
+        let (age, bytes) = choices[self.rng.random_range(0..choices.len())];
         for (name, value) in [("flush_age_ms", age), ("flush_bytes", bytes)] {
             if let Some(setting) = self.launch.settings.iter_mut().find(|(key, _)| key == name) {
                 value.clone_into(&mut setting.1);
@@ -321,24 +331,34 @@ fn settings(rng: &mut StdRng, data: &str) -> Vec<(String, String)> {
     settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// The database and its tables.
+/// Creates the database and its tables.
 pub(crate) fn create_tables(server: &Server) -> Result<(), TortureError> {
-    let failed = |error: ClientError| TortureError::Setup(format!("creating the tables: {error}"));
-    let mut client = connect(server.mysql_port, None).map_err(failed)?;
-    client.run(&format!("CREATE DATABASE {DATABASE}")).map_err(failed)?;
+    create_plain_tables(server)?;
+    let mut client = connect(server.mysql_port, Some(DATABASE)).map_err(not_created)?;
+    for table in upserts::TABLES {
+        client.run(&upserts::create(table)).map_err(not_created)?;
+    }
+    for sql in divided::create() {
+        client.run(&sql).map_err(not_created)?;
+    }
+    Ok(())
+}
+
+fn not_created(error: ClientError) -> TortureError {
+    TortureError::Setup(format!("creating the tables: {error}"))
+}
+
+/// Creates the database and the tables that keep every row.
+pub(crate) fn create_plain_tables(server: &Server) -> Result<(), TortureError> {
+    let mut client = connect(server.mysql_port, None).map_err(not_created)?;
+    client.run(&format!("CREATE DATABASE {DATABASE}")).map_err(not_created)?;
     for (name, interval_ms) in TABLES {
         let sql = format!(
             "CREATE TABLE {DATABASE}.{name} (load_id BIGINT NOT NULL, part INT NOT NULL, size INT NOT NULL, \
              round INT NOT NULL, chk BIGINT NOT NULL, pad VARCHAR(200)) DUPLICATE KEY(load_id, part) \
              DISTRIBUTED BY HASH(load_id) BUCKETS 1 PROPERTIES (\"group_commit_interval_ms\" = \"{interval_ms}\")"
         );
-        client.run(&sql).map_err(failed)?;
-    }
-    for table in upserts::TABLES {
-        client.run(&upserts::create(table)).map_err(failed)?;
-    }
-    for sql in divided::create() {
-        client.run(&sql).map_err(failed)?;
+        client.run(&sql).map_err(not_created)?;
     }
     Ok(())
 }

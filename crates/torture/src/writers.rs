@@ -324,7 +324,7 @@ fn explicit_transaction(client: &mut Client, load: &Load) -> Result<OkAnswer, Cl
     client.run("COMMIT")
 }
 
-fn values(load: &Load) -> Vec<Value> {
+pub(crate) fn values(load: &Load) -> Vec<Value> {
     (0..load.rows)
         .flat_map(|part| {
             let numbers = [load.id, part.into(), load.rows.into(), load.round.into(), load.check_of(part)];

@@ -11,6 +11,10 @@ const VIOLATED: u8 = 1;
 /// Nothing could be tested here.
 const IMPOSSIBLE: u8 = 2;
 
+const WRITERS: u16 = 12;
+/// Most of these wait for an answer at any moment.
+const WRITERS_WITH_KEYS: u16 = 64;
+
 /// Kills a real server at random moments and counts every acknowledged row
 #[derive(Args)]
 pub struct TortureArgs {
@@ -23,9 +27,21 @@ pub struct TortureArgs {
     /// An empty directory for the data; without it a temporary one, removed if all is well
     #[arg(long, value_name = "DIR")]
     storage_root_path: Option<PathBuf>,
-    /// Concurrent writers; 12 write in each way once
-    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    writers: u16,
+    /// Concurrent writers; 12 (or 16 with --keyed) write in each way once [default: 12, or 64 with --keyed]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    writers: Option<u16>,
+    /// Send loads with idempotency keys and channels through a proxy that cuts connections, and count each once
+    #[arg(long, conflicts_with = "full_disk")]
+    keyed: bool,
+    /// End after that many acknowledged loads instead of after --duration
+    #[arg(long, value_name = "N", requires = "keyed", value_parser = clap::value_parser!(u64).range(1..))]
+    loads: Option<u64>,
+    /// Spread that many kills over the run, instead of random ones
+    #[arg(long, value_name = "N", requires = "keyed")]
+    kills: Option<u64>,
+    /// The server's program, if it is not this one
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
     /// Put the data on a small file system that fills up and is freed again (needs root)
     #[arg(long)]
     full_disk: bool,
@@ -48,7 +64,7 @@ impl TortureArgs {
         let directory = self.storage_root_path.unwrap_or_else(|| {
             std::env::temp_dir().join(format!("tributary-torture-{}", std::process::id()))
         });
-        let program = match std::env::current_exe() {
+        let program = match self.program.map_or_else(std::env::current_exe, Ok) {
             Ok(program) => program,
             Err(error) => return fail(&format!("the path of this program is not known: {error}"), VIOLATED),
         };
@@ -57,8 +73,11 @@ impl TortureArgs {
             directory: directory.clone(),
             duration: self.duration,
             seed,
-            writers: self.writers.into(),
+            writers: self.writers.unwrap_or(if self.keyed { WRITERS_WITH_KEYS } else { WRITERS }).into(),
             full_disk: self.full_disk,
+            keyed: self.keyed,
+            loads: self.loads,
+            kills: self.kills,
             settings: self.settings,
             memory_max_bytes: self.memory_max << 20,
             sabotage: None,

@@ -45,6 +45,46 @@ fn a_server_that_is_killed_again_and_again_keeps_every_acknowledged_row_once() {
 }
 
 #[test]
+fn loads_with_keys_that_are_cut_off_and_sent_again_are_stored_once() {
+    let output = torture(&["--keyed", "--duration", "12s", "--seed", "1", "--kills", "4"]);
+    let report = report(&output);
+    assert_eq!(report["ok"], true, "{report:#}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0));
+    let figures = &report["figures"];
+    assert!(figures["kills_while_running"].as_u64() >= Some(4), "{report:#}");
+    let keyed = &figures["keyed"];
+    for name in [
+        "lost_loads",
+        "doubled_loads",
+        "half_loads",
+        "changed_loads",
+        "stale_reads",
+        "differing_answers",
+        "wrong_channels",
+    ] {
+        assert_eq!(keyed[name], 0, "{name}");
+    }
+    for name in ["loads", "channel_loads", "answered_repeated", "pairs", "states_asked", "loads_sampled"] {
+        assert!(keyed[name].as_u64() > Some(0), "{name}: {report:#}");
+    }
+    for mode in ["async", "sync", "off"] {
+        assert!(figures["acknowledged"][mode]["rows"].as_u64() > Some(0), "{mode}: {report:#}");
+    }
+    assert!(keyed["repeats"]["killed"].as_u64() > Some(0), "{report:#}");
+    assert_eq!(keyed["loads_compared"].as_u64(), keyed["loads"].as_u64().map(|loads| 2 * loads));
+}
+
+#[test]
+fn a_run_with_keys_ends_after_the_loads_that_were_asked_for() {
+    let report = report(&torture(&["--keyed", "--loads", "300", "--kills", "1", "--seed", "2"]));
+    assert_eq!(
+        (&report["ok"], &report["figures"]["keyed"]["loads"]),
+        (&true.into(), &300.into()),
+        "{report:#}"
+    );
+}
+
+#[test]
 fn a_server_with_more_memory_than_its_limits_is_reported() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().to_str().expect("a path in UTF-8");
@@ -84,25 +124,38 @@ fn empty_the_newest_segments(data: &Path) {
     }
 }
 
+/// The options of a run in which rows vanish from the log, where they stay for a minute.
+fn sabotaged(directory: &Path, keyed: bool) -> Options {
+    Options {
+        program: env!("CARGO_BIN_EXE_tributary").into(),
+        directory: directory.to_owned(),
+        duration: Duration::from_secs(60),
+        seed: 1,
+        writers: 6,
+        full_disk: false,
+        keyed,
+        loads: None,
+        kills: None,
+        memory_max_bytes: u64::MAX,
+        settings: vec![("flush_age_ms".to_owned(), "60000".to_owned())],
+        sabotage: Some(empty_the_newest_segments),
+    }
+}
+
 #[test]
 fn acknowledged_rows_that_vanish_from_the_log_are_found_missing() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let report = run(
-        &Options {
-            program: env!("CARGO_BIN_EXE_tributary").into(),
-            directory: directory.path().to_owned(),
-            duration: Duration::from_secs(60),
-            seed: 1,
-            writers: 6,
-            full_disk: false,
-            memory_max_bytes: u64::MAX,
-            settings: vec![("flush_age_ms".to_owned(), "60000".to_owned())],
-            sabotage: Some(empty_the_newest_segments),
-        },
-        &|_| {},
-    )
-    .expect("torture runs");
+    let report = run(&sabotaged(directory.path(), false), &|_| {}).expect("torture runs");
     assert!(!report.is_good());
     assert!(report.figures.lost_rows > 0, "{report}");
     assert!(report.figures.wrong_winners > 0, "{report}");
+}
+
+#[test]
+fn loads_with_keys_that_vanish_from_the_log_are_found_missing() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let report = run(&sabotaged(directory.path(), true), &|_| {}).expect("torture runs");
+    assert!(!report.is_good());
+    let keyed = report.figures.keyed.as_ref().expect("the figures of keys");
+    assert!(keyed.lost_loads > 0, "{report}");
 }

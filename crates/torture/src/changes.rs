@@ -2,12 +2,12 @@
 //! changes in turn, and adds fields to the STRUCTs of one. The promises to writers and readers of the table do not change.
 
 use crate::load::{DATABASE, TABLES};
-use crate::mysql::connect;
+use crate::mysql::{Client, connect};
 use crate::writers::{Gone, Round, Shared};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tributary_client::{Client, ClientError};
+use tributary_client::ClientError;
 
 /// One of the tables that all writers load into.
 const TABLE: &str = TABLES[1].0;
@@ -41,7 +41,7 @@ impl Changes {
 
     fn work(&self, shared: &Shared, round: &Round) -> Result<(), Gone> {
         let mut columns = self.columns.lock();
-        let mut server = connect(round.mysql_port, Some(DATABASE))?;
+        let mut server = connect(&round.doors, "columns", Some(DATABASE))?;
         settled(&mut server, round)?;
         // The remains of a killed change.
         for name in extra_columns(&mut server)? {

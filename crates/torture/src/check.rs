@@ -1,13 +1,14 @@
 //! The books against the tables, after a start.
 
 use crate::books::{Fate, Note};
+use crate::doors::{Doors, ROOT};
 use crate::load::{DATABASE, Load, TABLES};
-use crate::mysql::connect;
+use crate::mysql::{Client, connect};
 use crate::report::Figures;
 use crate::writers::{PATIENCE, Round, Shared, label};
 use crate::{http, reader};
 use std::collections::{BTreeMap, HashMap};
-use tributary_client::{Client, ClientError, Row};
+use tributary_client::{ClientError, Row};
 
 /// Limit on the labelled loads that are sent again after a kill, to check their labels.
 const REPEATED_LOADS_MAX: usize = 40;
@@ -47,28 +48,21 @@ impl From<std::io::Error> for NoCheck {
     }
 }
 
-/// The ports of the restarted server.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ports {
-    pub mysql: u16,
-    pub http: u16,
-}
-
 /// Checks everything. Loads that wait for their second phase get it, loads with labels are sent again; afterwards the round is
 /// settled.
 pub(crate) fn check(
     shared: &Shared,
     round: &Round,
-    ports: Ports,
+    doors: &Doors,
     settled: &mut Settled,
     figures: &mut Figures,
 ) -> Result<(), NoCheck> {
-    let mut client = connect(ports.mysql, Some(DATABASE))?;
+    let mut client = connect(doors, ROOT, Some(DATABASE))?;
     // Before SYNC: rows that were visible before the kill are visible after it at once.
     for table in 0..TABLES.len() {
         reader::count(shared, &mut client, table)?;
     }
-    let mut http = http::Client::connect(ports.http, PATIENCE)?;
+    let mut http = http::Client::connect(doors, ROOT, PATIENCE)?;
     repeat_labelled(shared, round, &mut http)?;
     finish_two_phase(shared, round, &mut http)?;
     client.run("SYNC")?;

@@ -6,7 +6,7 @@
 
 use crate::check::NoCheck;
 use crate::load::DATABASE;
-use crate::mysql::connect;
+use crate::mysql::{Client, connect};
 use crate::report::Figures;
 use crate::writers::{AFTER_REFUSAL, Gone, Round, Shared, is_undecided};
 use parking_lot::Mutex;
@@ -14,7 +14,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tributary_client::{Client, ClientError};
+use tributary_client::ClientError;
 
 /// Clients of each table.
 const CLIENTS: usize = 2;
@@ -24,7 +24,7 @@ const SLOTS: u32 = 6;
 const ROWS_MAX: u64 = 60;
 
 /// The tables: one whose partitions are added, and one whose loads create them.
-const TABLES: [&str; 2] = ["ranged", "made"];
+pub(crate) const TABLES: [&str; 2] = ["ranged", "made"];
 
 /// The statements that create the tables.
 pub(crate) fn create() -> [String; 2] {
@@ -141,7 +141,7 @@ impl Divided {
     }
 
     fn work(&self, owner: &mut Owner, shared: &Shared, round: &Round, rng: &mut StdRng) -> Result<(), Gone> {
-        let mut server = connect(round.mysql_port, Some(DATABASE))?;
+        let mut server = connect(&round.doors, "partitions", Some(DATABASE))?;
         server.run("SET enable_auto_create_when_overwrite = true")?;
         while !round.is_over.load(Ordering::Relaxed) && owner.pending.is_none() {
             let slot = owner.first + rng.random_range(0..SLOTS);

@@ -4,6 +4,7 @@
 //! server stays up; when there is space again, everything acknowledged exists once and loads of every mode work.
 
 use crate::TortureError;
+use crate::doors::ROOT;
 use crate::load::{DATABASE, Load};
 use crate::mysql::connect;
 use crate::report::grouped;
@@ -179,7 +180,7 @@ fn wait_until_loads_work(torture: &Torture<'_>, server: &Server) {
 }
 
 fn probe(server: &Server, mode: &str) -> Result<(), String> {
-    let mut client = connect(server.mysql_port, Some(DATABASE)).map_err(|error| error.to_string())?;
+    let mut client = connect(&server.doors, ROOT, Some(DATABASE)).map_err(|error| error.to_string())?;
     let mut run = |sql: &str| client.run(sql).map(drop).map_err(|error| error.to_string());
     run(
         "CREATE TABLE IF NOT EXISTS probe (load_id BIGINT NOT NULL, part INT, size INT, round INT, chk BIGINT, \

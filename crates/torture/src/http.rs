@@ -1,21 +1,23 @@
 //! As much of an HTTP client as torture needs: one request after another over one connection.
 
+use crate::doors::{Doors, Login};
 use crate::load::DATABASE;
+use crate::stream::Stream;
 use base64::Engine;
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
 /// The longest answer that is read, in bytes.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
-/// One connection, as root. After an error it is of no use any more.
+/// One connection of a user. After an error it is of no use any more.
 #[derive(Debug)]
 pub(crate) struct Client {
-    stream: BufReader<TcpStream>,
+    stream: BufReader<Stream>,
     is_over: bool,
-    port: u16,
+    doors: Doors,
+    login: Login,
     patience: Duration,
 }
 
@@ -45,23 +47,26 @@ impl Answer {
 }
 
 impl Client {
-    pub fn connect(port: u16, patience: Duration) -> io::Result<Self> {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(patience))?;
-        Ok(Self { stream: BufReader::new(stream), is_over: false, port, patience })
+    /// Connects as a kind of client.
+    pub fn connect(doors: &Doors, user: &str, patience: Duration) -> io::Result<Self> {
+        Self::connect_as(doors, doors.login(user), patience)
+    }
+
+    /// The same with any user and password.
+    pub fn connect_as(doors: &Doors, login: Login, patience: Duration) -> io::Result<Self> {
+        let stream = BufReader::new(Stream::to_http(doors, patience)?);
+        Ok(Self { stream, is_over: false, doors: doors.clone(), login, patience })
     }
 
     /// The client's port, by which the other end knows the connection.
     pub fn local_port(&self) -> io::Result<u16> {
-        Ok(self.stream.get_ref().local_addr()?.port())
+        Ok(self.stream.get_ref().socket().local_addr()?.port())
     }
 
     /// Changes how long the next answers are waited for.
     pub fn set_patience(&mut self, patience: Duration) -> io::Result<()> {
         self.patience = patience;
-        self.stream.get_ref().set_read_timeout(Some(patience))
+        self.stream.get_ref().socket().set_read_timeout(Some(patience))
     }
 
     /// A Stream Load of lines with `,` between the columns.
@@ -96,9 +101,10 @@ impl Client {
         body: &str,
     ) -> io::Result<Answer> {
         if self.is_over {
-            *self = Self::connect(self.port, self.patience)?;
+            *self = Self::connect_as(&self.doors, self.login.clone(), self.patience)?;
         }
-        let credentials = base64::prelude::BASE64_STANDARD.encode("root:");
+        let credentials =
+            base64::prelude::BASE64_STANDARD.encode(format!("{}:{}", self.login.user, self.login.password));
         let mut request = format!(
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Basic {credentials}\r\n\
              Content-Length: {}\r\n",

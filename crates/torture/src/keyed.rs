@@ -29,6 +29,7 @@ pub use figures::KeyedFigures;
 use crate::TortureError;
 use crate::books::{Mode, without_numbers};
 use crate::check::NoCheck;
+use crate::doors::ROOT;
 use crate::load::{DATABASE, Load};
 use crate::mysql::connect;
 use crate::report::{ModeFigures, grouped};
@@ -184,9 +185,9 @@ fn rounds(torture: &mut Torture<'_>, keyed: &Keyed, mut server: Server) -> Resul
     torture.check_memory(server.resident_bytes());
     for _ in 0..2 {
         compare(torture, keyed, |torture, keyed| {
-            let mut client = connect(server.mysql_port, Some(DATABASE))?;
+            let mut client = connect(&server.doors, ROOT, Some(DATABASE))?;
             check::everything(keyed, &mut client, &mut torture.figures)?;
-            check::names(keyed, &mut client, server.http_port)
+            check::names(keyed, &mut client, &server.doors)
         })?;
         torture.stop(server);
         server = torture.start()?;
@@ -259,7 +260,7 @@ fn kill_and_start(
     keyed.gate.open(&server);
     let anywhere = torture.rng.random_range(0..=sent);
     compare(torture, keyed, |_, keyed| {
-        let mut client = connect(server.mysql_port, Some(DATABASE))?;
+        let mut client = connect(&server.doors, ROOT, Some(DATABASE))?;
         check::sample(keyed, &mut client, sent.saturating_sub(SAMPLED)..sent)?;
         check::sample(keyed, &mut client, anywhere..sent.min(anywhere + SAMPLED))
     })?;

@@ -27,12 +27,15 @@
 //! | `books` | sent, acknowledged and refused loads |
 //! | `check` | the books against the tables |
 //! | `report` | the figures |
-//! | `mysql`, `http` | connections to the server; as much of HTTP as the clients need |
+//! | `rights` | a client that grants and revokes rights, creates and drops users and changes a password |
+//! | `doors` | the server's ports, its certificate, and who logs in |
+//! | `stream`, `mysql`, `http` | connections to the server; as much of HTTP as the clients need |
 
 mod books;
 mod changes;
 mod check;
 mod divided;
+mod doors;
 mod full_disk;
 mod http;
 mod keyed;
@@ -40,13 +43,16 @@ mod load;
 mod mysql;
 mod reader;
 mod report;
+mod rights;
 mod run;
 mod server;
+mod stream;
 mod upserts;
 mod writers;
 
 pub use keyed::KeyedFigures;
 pub use report::{Figures, ModeFigures, Report};
+pub use rights::RightsFigures;
 pub use run::run;
 
 use std::path::{Path, PathBuf};
@@ -71,6 +77,8 @@ pub struct Options {
     pub memory_max_bytes: u64,
     /// Settings of the server that override torture's own: name and value.
     pub settings: Vec<(String, String)>,
+    /// Require TLS, give each kind of client a user of its own, and change rights meanwhile.
+    pub secure: bool,
     /// Send loads with idempotency keys and channels through a proxy that cuts connections, and nothing else.
     pub keyed: bool,
     /// Loads with keys after whose acknowledgement the run ends, instead of by its duration.

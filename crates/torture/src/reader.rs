@@ -1,11 +1,11 @@
 //! The readers: counts only grow, over kills too, and no query sees half of a load.
 
 use crate::load::{DATABASE, TABLES};
-use crate::mysql::connect;
+use crate::mysql::{Client, connect};
 use crate::upserts;
 use crate::writers::{Round, Shared};
 use std::sync::atomic::Ordering;
-use tributary_client::{Client, ClientError};
+use tributary_client::ClientError;
 
 /// Reads until the round is over.
 pub(crate) fn read(shared: &Shared, round: &Round) {
@@ -17,7 +17,7 @@ pub(crate) fn read(shared: &Shared, round: &Round) {
 }
 
 fn read_until_over(shared: &Shared, round: &Round) -> Result<(), ClientError> {
-    let mut client = connect(round.mysql_port, Some(DATABASE))?;
+    let mut client = connect(&round.doors, "readers", Some(DATABASE))?;
     while !round.is_over.load(Ordering::Relaxed) {
         for (table, (name, _)) in TABLES.into_iter().enumerate() {
             count(shared, &mut client, table)?;

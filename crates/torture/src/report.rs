@@ -2,6 +2,7 @@
 
 use crate::books::Mode;
 use crate::keyed::KeyedFigures;
+use crate::rights::RightsFigures;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -79,6 +80,8 @@ pub struct Figures {
     pub strange_rows: u64,
     /// The most memory that a server had resident, in bytes.
     pub resident_bytes_max: u64,
+    /// Of a run with users.
+    pub rights: Option<RightsFigures>,
     /// Of a run with keys.
     pub keyed: Option<KeyedFigures>,
     ready_ms: Vec<u64>,
@@ -199,6 +202,9 @@ impl fmt::Display for Report {
             line("wrong partitions", grouped(figures.wrong_partitions))?;
             line("light changes of columns", grouped(figures.light_changes))?;
             line("heavy changes of columns", grouped(figures.heavy_changes))?;
+        }
+        for (name, value) in figures.rights.iter().flat_map(RightsFigures::lines) {
+            line(name, grouped(value))?;
         }
         line("lost rows", grouped(figures.lost_rows))?;
         line("doubled rows", grouped(figures.doubled_rows))?;

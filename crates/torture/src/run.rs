@@ -1,11 +1,13 @@
 //! Rounds: write, kill, start, check.
 
 use crate::changes::Changes;
-use crate::check::{Ports, Settled, check, check_settled};
+use crate::check::{Settled, check, check_settled};
 use crate::divided::{self, Divided};
+use crate::doors::{Certificate, ROOT};
 use crate::load::{DATABASE, TABLES};
 use crate::mysql::connect;
 use crate::report::{Figures, Report, grouped};
+use crate::rights::{self, Rights};
 use crate::server::{Launch, NotReady, Server};
 use crate::upserts::{self, Upserts};
 use crate::writers::{Round, Shared, write};
@@ -54,6 +56,8 @@ pub(crate) struct Torture<'a> {
     pub upserts: Upserts,
     pub divided: Divided,
     pub changes: Changes,
+    /// Of a run with users.
+    pub rights: Option<Rights>,
     pub figures: Figures,
     pub began: Instant,
     round: u32,
@@ -68,12 +72,15 @@ impl<'a> Torture<'a> {
             return Err(TortureError::Setup(text));
         }
         let mut settings = settings(&mut rng, &data.display().to_string());
+        let certificate = options.secure.then(|| Certificate::make(&options.directory)).transpose()?;
+        settings.extend(certificate.iter().flat_map(Certificate::settings));
         settings.extend(options.settings.iter().cloned());
         let launch = Launch {
             program: options.program.clone(),
             data,
             log: options.directory.join("server.log"),
             settings,
+            tls: certificate.map(|certificate| certificate.client),
         };
         Ok(Self {
             options,
@@ -85,6 +92,7 @@ impl<'a> Torture<'a> {
             upserts: Upserts::new(),
             divided: Divided::new(),
             changes: Changes::default(),
+            rights: options.secure.then(Rights::default),
             figures: Figures::default(),
             began: Instant::now(),
             round: 0,
@@ -101,7 +109,13 @@ impl<'a> Torture<'a> {
 
     fn rounds(&mut self) -> Result<(), TortureError> {
         let mut server = self.start()?;
+        if self.rights.is_some() {
+            rights::set_passwords(&server.doors)?;
+        }
         create_tables(&server)?;
+        if self.rights.is_some() {
+            rights::create_users(&server.doors)?;
+        }
         while self.is_time_left() && !self.is_broken() {
             self.change_settings();
             let round = self.new_round(&server, false);
@@ -133,10 +147,11 @@ impl<'a> Torture<'a> {
         self.stop(server);
         let server = self.start()?;
         let outcome =
-            connect(server.mysql_port, Some(DATABASE)).map_err(Into::into).and_then(|mut client| {
+            connect(&server.doors, ROOT, Some(DATABASE)).map_err(Into::into).and_then(|mut client| {
                 self.upserts.check(&self.shared, &mut client, &mut self.figures)?;
                 self.divided.check(&self.shared, &mut client, &mut self.figures)?;
-                check_settled(&self.shared, &mut client, &self.settled, &mut self.figures)
+                check_settled(&self.shared, &mut client, &self.settled, &mut self.figures)?;
+                self.rights.as_ref().map_or(Ok(()), |rights| rights.check(&self.shared, &server.doors))
             });
         if let Err(problem) = outcome {
             self.violation(&format!("the last check could not be made: {}", problem.0));
@@ -205,8 +220,7 @@ impl<'a> Torture<'a> {
         self.figures.rounds += 1;
         Round {
             number: self.round,
-            mysql_port: server.mysql_port,
-            http_port: server.http_port,
+            doors: server.doors.clone(),
             books: crate::books::Books::default(),
             is_over: AtomicBool::new(false),
             is_killed: AtomicBool::new(false),
@@ -252,6 +266,9 @@ impl<'a> Torture<'a> {
                 scope.spawn(move || self.divided.write(&self.shared, round, number, seed));
             }
             scope.spawn(|| self.changes.write(&self.shared, round));
+            if let Some(rights) = &self.rights {
+                scope.spawn(|| rights.write(&self.shared, round, seed));
+            }
             for _ in 0..READERS {
                 scope.spawn(|| reader::read(&self.shared, round));
             }
@@ -293,12 +310,12 @@ impl<'a> Torture<'a> {
     }
 
     pub fn check(&mut self, server: &Server, round: &Round) -> Result<(), TortureError> {
-        let ports = Ports { mysql: server.mysql_port, http: server.http_port };
-        let outcome =
-            check(&self.shared, round, ports, &mut self.settled, &mut self.figures).and_then(|()| {
-                let mut client = connect(server.mysql_port, Some(DATABASE))?;
+        let outcome = check(&self.shared, round, &server.doors, &mut self.settled, &mut self.figures)
+            .and_then(|()| {
+                let mut client = connect(&server.doors, ROOT, Some(DATABASE))?;
                 self.upserts.check(&self.shared, &mut client, &mut self.figures)?;
-                self.divided.check(&self.shared, &mut client, &mut self.figures)
+                self.divided.check(&self.shared, &mut client, &mut self.figures)?;
+                self.rights.as_ref().map_or(Ok(()), |rights| rights.check(&self.shared, &server.doors))
             });
         self.figures.refusals(round.books.refusals());
         outcome.map_err(|problem| {
@@ -309,6 +326,7 @@ impl<'a> Torture<'a> {
 
     fn report(mut self) -> Report {
         self.figures.queries = self.shared.queries.load(Ordering::Relaxed);
+        self.figures.rights = self.rights.map(Rights::into_figures);
         (self.figures.light_changes, self.figures.heavy_changes) = self.changes.counts();
         let violations = std::mem::take(&mut *self.shared.violations.lock());
         Report::new(self.options.seed, self.began.elapsed(), self.figures, violations)
@@ -334,7 +352,7 @@ fn settings(rng: &mut StdRng, data: &str) -> Vec<(String, String)> {
 /// Creates the database and its tables.
 pub(crate) fn create_tables(server: &Server) -> Result<(), TortureError> {
     create_plain_tables(server)?;
-    let mut client = connect(server.mysql_port, Some(DATABASE)).map_err(not_created)?;
+    let mut client = connect(&server.doors, ROOT, Some(DATABASE)).map_err(not_created)?;
     for table in upserts::TABLES {
         client.run(&upserts::create(table)).map_err(not_created)?;
     }
@@ -350,7 +368,7 @@ fn not_created(error: ClientError) -> TortureError {
 
 /// Creates the database and the tables that keep every row.
 pub(crate) fn create_plain_tables(server: &Server) -> Result<(), TortureError> {
-    let mut client = connect(server.mysql_port, None).map_err(not_created)?;
+    let mut client = connect(&server.doors, ROOT, None).map_err(not_created)?;
     client.run(&format!("CREATE DATABASE {DATABASE}")).map_err(not_created)?;
     for (name, interval_ms) in TABLES {
         let sql = format!(

@@ -1,13 +1,16 @@
 //! The server under test as a child process.
 
 use crate::TortureError;
+use crate::doors::Doors;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
+use tokio_rustls::rustls::ClientConfig;
 
 /// How long a start may take before it counts as hanging.
 const READY_WITHIN: Duration = Duration::from_secs(300);
@@ -22,6 +25,8 @@ pub(crate) struct Launch {
     /// The file of the server's log, for all starts.
     pub log: PathBuf,
     pub settings: Vec<(String, String)>,
+    /// For clients of a server that requires it.
+    pub tls: Option<Arc<ClientConfig>>,
 }
 
 /// A server that was started and may not be ready yet. Killed when dropped.
@@ -30,14 +35,14 @@ pub(crate) struct Starting {
     child: Guard,
     ready: Receiver<String>,
     started: Instant,
+    tls: Option<Arc<ClientConfig>>,
 }
 
 /// A server that is ready. Killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
     child: Guard,
-    pub mysql_port: u16,
-    pub http_port: u16,
+    pub doors: Doors,
     /// The time from its start to its ready line.
     pub ready_after: Duration,
 }
@@ -102,7 +107,7 @@ impl Launch {
                 }
             });
         }
-        Ok(Starting { child, ready, started })
+        Ok(Starting { child, ready, started, tls: self.tls.clone() })
     }
 
     /// The last lines of the server's log.
@@ -133,7 +138,8 @@ impl Starting {
         let (Some(mysql_port), Some(http_port)) = (port(&line, "mysql"), port(&line, "http")) else {
             return Err(NotReady::Confused(line));
         };
-        Ok(Server { child: self.child, mysql_port, http_port, ready_after })
+        let doors = Doors { mysql_port, http_port, tls: self.tls };
+        Ok(Server { child: self.child, doors, ready_after })
     }
 
     /// Kills it unless it is ready within that time; then it is left as it is.

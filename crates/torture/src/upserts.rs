@@ -6,7 +6,7 @@
 use crate::check::NoCheck;
 use crate::http;
 use crate::load::DATABASE;
-use crate::mysql::connect;
+use crate::mysql::{Client, connect};
 use crate::report::Figures;
 use crate::writers::{Gone, PATIENCE, Round, Shared, is_undecided};
 use parking_lot::Mutex;
@@ -15,7 +15,7 @@ use rand::{Rng, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tributary_client::{Client, ClientError};
+use tributary_client::ClientError;
 
 /// Keys of each client.
 const KEYS: u32 = 3000;
@@ -147,7 +147,7 @@ impl Upserts {
         rng: &mut StdRng,
         mode: &str,
     ) -> Result<(), Gone> {
-        let mut server = connect(round.mysql_port, Some(DATABASE))?;
+        let mut server = connect(&round.doors, "upserts", Some(DATABASE))?;
         server.run(&format!("SET group_commit = {mode}"))?;
         while !round.is_over.load(Ordering::Relaxed) && client.pending.is_none() {
             let rows = client.next(shared, rng, false);
@@ -171,7 +171,7 @@ impl Upserts {
         round: &Round,
         rng: &mut StdRng,
     ) -> Result<(), Gone> {
-        let mut server = http::Client::connect(round.http_port, PATIENCE)?;
+        let mut server = http::Client::connect(&round.doors, "upserts", PATIENCE)?;
         while !round.is_over.load(Ordering::Relaxed) && client.pending.is_none() {
             let deletes = rng.random_ratio(1, 4);
             let rows = client.next(shared, rng, deletes);

@@ -1,7 +1,9 @@
 //! The writers: each sends one load after another in its way until the server is killed.
 
 use crate::books::{Books, Fate, Mode};
+use crate::doors::Doors;
 use crate::load::{COLUMNS, DATABASE, Load, TABLES};
+use crate::mysql::Client;
 use crate::{http, mysql};
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
@@ -9,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use tributary_client::{Client, ClientError, OkAnswer, Value};
+use tributary_client::{ClientError, OkAnswer, Value};
 
 /// How long a client waits for an answer before the server counts as hanging.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
@@ -26,8 +28,7 @@ const SLOW_SYNC_ONE_IN: u32 = 50;
 #[derive(Debug)]
 pub(crate) struct Round {
     pub number: u32,
-    pub mysql_port: u16,
-    pub http_port: u16,
+    pub doors: Doors,
     pub books: Books,
     /// Nothing new is sent.
     pub is_over: AtomicBool,
@@ -63,6 +64,19 @@ enum Way {
     TwoPhase,
 }
 
+impl Way {
+    /// The user of the writers, if each kind has one.
+    const fn user(self) -> &'static str {
+        match self {
+            Self::Text(_) => "texts",
+            Self::Prepared(_) => "prepared",
+            Self::Explicit => "explicit",
+            Self::Stream(_) | Self::StreamLarge => "streams",
+            Self::TwoPhase => "two_phase",
+        }
+    }
+}
+
 const WAYS: [Way; 12] = [
     Way::Text(Mode::Async),
     Way::Stream(Mode::Async),
@@ -96,8 +110,8 @@ impl From<ClientError> for Gone {
 /// Writes until the round is over.
 pub(crate) fn write(shared: &Shared, round: &Round, number: usize, seed: u64) {
     let rng = StdRng::seed_from_u64(seed ^ (number as u64) << 32 ^ u64::from(round.number));
-    let mut writer = Writer { shared, round, rng };
     let way = WAYS[number % WAYS.len()];
+    let mut writer = Writer { shared, round, rng, user: way.user() };
     let outcome = match way {
         Way::Text(mode) => writer.texts(mode),
         Way::Prepared(mode) => writer.prepared(mode),
@@ -127,6 +141,7 @@ struct Writer<'a> {
     shared: &'a Shared,
     round: &'a Round,
     rng: StdRng,
+    user: &'static str,
 }
 
 impl Writer<'_> {
@@ -141,7 +156,7 @@ impl Writer<'_> {
     }
 
     fn connect(&self, mode: Mode) -> Result<Client, Gone> {
-        let mut client = mysql::connect(self.round.mysql_port, Some(DATABASE))?;
+        let mut client = mysql::connect(&self.round.doors, self.user, Some(DATABASE))?;
         client.run(&format!("SET group_commit = {}", mode.setting()))?;
         Ok(client)
     }
@@ -247,7 +262,7 @@ impl Writer<'_> {
     }
 
     fn streams(&mut self, mode: Mode, is_large: bool) -> Result<(), Gone> {
-        let mut client = http::Client::connect(self.round.http_port, PATIENCE)?;
+        let mut client = http::Client::connect(&self.round.doors, self.user, PATIENCE)?;
         while !self.is_over() {
             let mut load = self.next(mode);
             if is_large {
@@ -273,7 +288,7 @@ impl Writer<'_> {
     }
 
     fn two_phase(&mut self) -> Result<(), Gone> {
-        let mut client = http::Client::connect(self.round.http_port, PATIENCE)?;
+        let mut client = http::Client::connect(&self.round.doors, self.user, PATIENCE)?;
         while !self.is_over() {
             let load = self.next(Mode::TwoPhase);
             let label = label(&load);

@@ -30,6 +30,9 @@ pub struct TortureArgs {
     /// Concurrent writers; 12 (or 16 with --keyed) write in each way once [default: 12, or 64 with --keyed]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     writers: Option<u16>,
+    /// Require TLS, give each kind of writer a user of its own, and change rights meanwhile (needs openssl)
+    #[arg(long, conflicts_with_all = ["full_disk", "keyed"])]
+    secure: bool,
     /// Send loads with idempotency keys and channels through a proxy that cuts connections, and count each once
     #[arg(long, conflicts_with = "full_disk")]
     keyed: bool,
@@ -75,6 +78,7 @@ impl TortureArgs {
             seed,
             writers: self.writers.unwrap_or(if self.keyed { WRITERS_WITH_KEYS } else { WRITERS }).into(),
             full_disk: self.full_disk,
+            secure: self.secure,
             keyed: self.keyed,
             loads: self.loads,
             kills: self.kills,

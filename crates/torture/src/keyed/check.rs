@@ -4,13 +4,14 @@ use super::Keyed;
 use super::books::Record;
 use super::connection::hash;
 use crate::check::{NoCheck, numbers};
+use crate::doors::{Doors, ROOT};
 use crate::http;
 use crate::load::{DATABASE, Load, TABLES};
+use crate::mysql::Client;
 use crate::report::Figures;
 use crate::writers::PATIENCE;
 use std::collections::HashMap;
 use std::ops::Range;
-use tributary_client::Client;
 
 /// Loads that one query compares.
 const COMPARED_AT_ONCE: u64 = 1 << 15;
@@ -180,7 +181,7 @@ impl Counts {
 }
 
 /// Compares the names: each channel is where its client left it, and some keys have the transactions of their first answers.
-pub(super) fn names(keyed: &Keyed, client: &mut Client, http_port: u16) -> Result<(), NoCheck> {
+pub(super) fn names(keyed: &Keyed, client: &mut Client, doors: &Doors) -> Result<(), NoCheck> {
     let sql = "SELECT TABLE_NAME, CHANNEL, NEXT_OFFSET FROM information_schema.load_channels";
     let mut stored = HashMap::new();
     for row in client.rows(sql)?.rows {
@@ -202,7 +203,7 @@ pub(super) fn names(keyed: &Keyed, client: &mut Client, http_port: u16) -> Resul
     }
     keyed.figures.lock().wrong_channels = wrong;
     let len = keyed.books.len();
-    let mut http = http::Client::connect(http_port, PATIENCE)?;
+    let mut http = http::Client::connect(doors, ROOT, PATIENCE)?;
     for id in (0..len).step_by((len / STATES_COMPARED).max(1) as usize) {
         let Some(record) =
             keyed.books.record(id).filter(|record| record.has_key() && record.is_acknowledged())

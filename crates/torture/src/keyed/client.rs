@@ -7,6 +7,7 @@ use super::connection::{Answered, Connection, Name, Sending};
 use super::gate::Up;
 use super::receipts::{Look, Wait};
 use crate::books::Mode;
+use crate::doors::ROOT;
 use crate::http;
 use crate::load::{Load, TABLES};
 use crate::writers::{AFTER_REFUSAL, PATIENCE};
@@ -381,7 +382,7 @@ impl Sender<'_> {
     /// Asks for a key's state, past the proxy. `None`: the server was killed.
     fn ask(&self, load: &Load, key: &str) -> Option<KeyState> {
         let up = self.keyed.gate.up()?;
-        let state = http::Client::connect(up.http_port, PATIENCE)
+        let state = http::Client::connect(&up.doors(), ROOT, PATIENCE)
             .and_then(|mut client| keyed_state(&mut client, load.table_name(), key));
         match state {
             Ok(state) => {

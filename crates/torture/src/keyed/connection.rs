@@ -2,6 +2,7 @@
 
 use super::books::{Door, Loaded};
 use crate::books::Mode;
+use crate::doors::{Doors, ROOT};
 use crate::http;
 use crate::load::{COLUMNS, DATABASE, Load};
 use std::collections::HashMap;
@@ -93,7 +94,8 @@ impl Connection {
     /// Connects to the port of the way's protocol.
     pub fn to(door: Door, (mysql_port, http_port): (u16, u16), patience: Duration) -> io::Result<Self> {
         if matches!(door, Door::StreamLoad | Door::HttpStream) {
-            return http::Client::connect(http_port, patience).map(Self::Http);
+            return http::Client::connect(&Doors::open(mysql_port, http_port), ROOT, patience)
+                .map(Self::Http);
         }
         let stream = TcpStream::connect(("127.0.0.1", mysql_port))?;
         stream.set_nodelay(true)?;

@@ -1,5 +1,6 @@
 //! Whether a server runs, and where: clients wait here while it is killed and started.
 
+use crate::doors::Doors;
 use crate::server::Server;
 use parking_lot::{Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -11,6 +12,13 @@ pub(crate) struct Up {
     pub http_port: u16,
     /// The number of kills before its start.
     pub kills: u64,
+}
+
+impl Up {
+    /// The way to the server, past the proxy.
+    pub const fn doors(self) -> Doors {
+        Doors::open(self.mysql_port, self.http_port)
+    }
 }
 
 /// The state of the server, for clients and the proxy.
@@ -31,7 +39,7 @@ impl Gate {
     pub fn open(&self, server: &Server) {
         let mut state = self.state.lock();
         let kills = state.kills;
-        state.up = Some(Up { mysql_port: server.mysql_port, http_port: server.http_port, kills });
+        state.up = Some(Up { mysql_port: server.doors.mysql_port, http_port: server.doors.http_port, kills });
         self.has_changed.notify_all();
     }
 

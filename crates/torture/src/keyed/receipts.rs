@@ -2,12 +2,13 @@
 
 use super::gate::Up;
 use super::{Keyed, PATIENCE};
+use crate::doors::ROOT;
 use crate::load::{DATABASE, Load};
-use crate::mysql::connect;
+use crate::mysql::{Client, connect};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
-use tributary_client::{Client, ClientError};
+use tributary_client::ClientError;
 
 /// A load that was acknowledged a moment ago.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +35,7 @@ pub(super) fn read(keyed: &Keyed, looks: Receiver<Look>) {
         while let Some(up) = keyed.gate.wait() {
             let outcome = match connection.take() {
                 Some((client, of)) if of == up => Ok(client),
-                _ => connect(up.mysql_port, Some(DATABASE)),
+                _ => connect(&up.doors(), ROOT, Some(DATABASE)),
             };
             match outcome.and_then(|mut client| look_for(&mut client, &look).map(|found| (client, found))) {
                 Ok((client, found)) => {

@@ -45,6 +45,22 @@ fn a_server_that_is_killed_again_and_again_keeps_every_acknowledged_row_once() {
 }
 
 #[test]
+fn users_and_their_rights_outlive_kills() {
+    let output = torture(&["--secure", "--duration", "12s", "--seed", "1", "--writers", "6"]);
+    if output.status.code() == Some(2) {
+        eprintln!("SKIPPED: {}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let report = report(&output);
+    assert_eq!(report["ok"], true, "{report:#}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(report["figures"]["kills_while_running"].as_u64() > Some(0), "{report:#}");
+    assert!(report["figures"]["acknowledged"]["async"]["rows"].as_u64() > Some(0), "{report:#}");
+    for name in ["loads_denied", "logins_checked"] {
+        assert!(report["figures"]["rights"][name].as_u64() > Some(0), "{name}: {report:#}");
+    }
+}
+
+#[test]
 fn loads_with_keys_that_are_cut_off_and_sent_again_are_stored_once() {
     let output = torture(&["--keyed", "--duration", "12s", "--seed", "1", "--kills", "4"]);
     let report = report(&output);
@@ -133,6 +149,7 @@ fn sabotaged(directory: &Path, keyed: bool) -> Options {
         seed: 1,
         writers: 6,
         full_disk: false,
+        secure: false,
         keyed,
         loads: None,
         kills: None,

@@ -53,6 +53,13 @@ pub async fn client(world: Rc<World>) {
 
 async fn act(world: &Rc<World>) {
     let Some(table) = any_table(world) else { return create_table(world).await };
+    if world.plan.changes_often && world.throw(|dice| dice.one_in(3)) {
+        return match world.throw(|dice| dice.below(3)) {
+            0 => add_column(world, &table).await,
+            1 if partitions::has_whole(&table.def()) => partition_changes::change(world, &table).await,
+            _ => changes::change(world, &table).await,
+        };
+    }
     if partitions::has_whole(&table.def()) && world.throw(|dice| dice.one_in(4)) {
         return match world.throw(|dice| dice.below(6)) {
             0 => truncate(world, &table).await,

@@ -430,7 +430,7 @@ fn work(world: &Rc<World>) -> bool {
     world.hardware.store.lose_answers(loses_one_in);
     if world.plan.power_off > 0 {
         world.hardware.catalog.power_off(12);
-        world.hardware.catalog.fail(10);
+        world.hardware.catalog.fail(if world.plan.changes_often { 3 } else { 10 });
     }
     world.reads_may_fail.set(faults.unreadable.is_some());
     world.hardware.disk.set_faults(faults);

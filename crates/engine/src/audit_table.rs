@@ -205,7 +205,12 @@ impl AuditTable {
             Load::begin(&self.loads, Arc::clone(table), schema, &traits, LoadLabel::Unnamed, admitted)?;
         load.is_found_in(def.partitioning.partitions());
         load.push(&self.loads, vec![block]).await?;
-        let limits = LoadLimits { max_filter_ratio: 0.0, timeout: LOAD_MAX, interrupt: Interrupt::NEVER };
+        let limits = LoadLimits {
+            max_filter_ratio: 0.0,
+            timeout: LOAD_MAX,
+            interrupt: Interrupt::NEVER,
+            has_details: false,
+        };
         let Finished { outcome, .. } = load.finish(&self.loads, Tally::default(), limits).await;
         Ok(outcome.map(drop)?)
     }

@@ -183,6 +183,8 @@ pub(crate) struct LoadLimits<'a> {
     /// How long it may wait for its group.
     pub timeout: Duration,
     pub interrupt: Interrupt<'a>,
+    /// Whether its client is told where the time went.
+    pub has_details: bool,
 }
 
 /// The counts of decoding the rows.
@@ -255,7 +257,7 @@ pub(crate) struct LoadCommitted {
     pub txn: TxnId,
     /// `PREPARE` for a load of a group, whose transaction others share.
     pub status: TransactionStatus,
-    /// Unknown for the answer to a load that was stored before.
+    /// Unknown for the answer to a load that was stored before, and without a client who sees them.
     pub details: Option<LoadDetails>,
 }
 
@@ -478,7 +480,7 @@ impl Load {
         // Everything that a good small load does not do is boxed, here and below: its future is allocated for each statement, and
         // should not contain the states of large loads and failures. What it does is awaited right here: each async function in
         // between would move the load once more.
-        let begun = host::now();
+        let begun = limits.has_details.then(host::now);
         let error_url = match rows.rejects {
             [] => None,
             rejects => Box::pin(loads.write_error_log(rejects, self.named())).await,
@@ -549,7 +551,7 @@ impl Load {
         };
         let outcome = match waited {
             Ok(Ok(answered)) => {
-                let details = Some(LoadDetails::of(&answered, begun));
+                let details = begun.map(|begun| LoadDetails::of(&answered, begun));
                 let Answered { label, txn, .. } = answered;
                 let status = match routed {
                     Route::Own(_) if self.two_phase_commit => TransactionStatus::Precommitted,
@@ -659,6 +661,7 @@ mod tests {
             max_filter_ratio: 0.0,
             timeout: Duration::from_secs(10),
             interrupt: Interrupt::NEVER,
+            has_details: false,
         };
         let finish = load.finish(&test.engine.loads, Tally::default(), limits);
         let size = size_of_val(&finish);

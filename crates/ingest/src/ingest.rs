@@ -5,7 +5,7 @@ use crate::group::CloseReason;
 use crate::group::finished::{FinishedGroup, FinishedGroups};
 use crate::keys::{ChannelState, Claimed, FirstAnswer, KeyFigures, LoadKeys, NamedLoad};
 use crate::load::route::switch_of_rows;
-use crate::load::stages::Stages;
+use crate::load::stages::{Moments, Stages};
 use crate::load::{Answered, LoadRows};
 use crate::maintenance::stalled::{FlushFailures, StalledFlushes};
 use crate::maintenance::wal_space::WalSpace;
@@ -224,14 +224,18 @@ impl Ingest {
         let outcome =
             self.group_answer(table, is_async && switch_of_rows(has_files).is_none(), rows, timeout).await;
         discard_after(&outcome, table, files).await;
-        match &outcome {
-            Ok(_) => {
-                let took = host::now().saturating_duration_since(started);
+        match outcome {
+            Ok((answered, moments)) => {
+                let now = host::now();
+                let took = now.saturating_duration_since(started);
                 self.core.metrics.load_acknowledged(mode, row_count, took);
+                Ok(Answered { stages: moments.stages(started, now), ..answered })
             }
-            Err(_) => self.core.metrics.load_failed(mode),
+            Err(error) => {
+                self.core.metrics.load_failed(mode);
+                Err(error)
+            }
         }
-        outcome
     }
 
     async fn group_answer(
@@ -240,8 +244,7 @@ impl Ingest {
         is_async: bool,
         mut rows: LoadRows,
         timeout: Duration,
-    ) -> Result<Answered, IngestError> {
-        let begun = host::now();
+    ) -> Result<(Answered, Moments), IngestError> {
         let (queue, admitted) = self.admit(table, &mut rows).await?;
         let turn = queue.space.turn(rows.user, rows.memory_bytes()).await;
         if is_async {
@@ -249,14 +252,15 @@ impl Ingest {
             drop(admitted);
             joined.turn.into_iter().for_each(CommitTurn::spawn);
             received(joined.answer.await)?;
-            return Ok(Answered {
+            let answered = Answered {
                 label: joined.label,
                 txn: joined.txn,
                 version: None,
-                stages: Stages::logged(begun, joined.admitted),
+                stages: Stages::default(),
                 closed_by: None,
                 closes_by: joined.closes_by,
-            });
+            };
+            return Ok((answered, Moments { admitted: joined.admitted, commit: None }));
         }
         let joined = queue.join_when_released(rows, turn, TableQueue::join_sync).await?;
         drop(admitted);
@@ -265,14 +269,15 @@ impl Ingest {
             Some(answer) => received(answer)?,
             None => return Err(IngestError::Timeout { seconds: timeout.as_secs(), label: joined.label }),
         };
-        Ok(Answered {
+        let answered = Answered {
             label: joined.label,
             txn: joined.txn,
             version: Some(committed.version),
-            stages: Stages::committed(begun, joined.admitted, &committed.times),
+            stages: Stages::default(),
             closed_by: committed.closed_by,
             closes_by: None,
-        })
+        };
+        Ok((answered, Moments { admitted: joined.admitted, commit: Some(committed.times) }))
     }
 
     /// The answer to the first load with a name, if it is known.
@@ -422,7 +427,7 @@ impl Ingest {
             label,
             txn,
             version: Some(committed.version),
-            stages: Stages::committed(begun, ready, &committed.times),
+            stages: Stages::committed(begun, ready, &committed.times, host::now()),
             closed_by: None,
             closes_by: None,
         })

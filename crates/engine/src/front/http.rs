@@ -233,6 +233,7 @@ impl HttpLoads {
             timeout: deadline.remaining().unwrap_or(request.timeout),
             // Rows written by now are committed: the time limit ends only the wait for the group.
             interrupt: Interrupt::NEVER,
+            has_details: true,
         };
         let Finished { error_url, outcome } =
             load.finish(&self.0.loads, Tally { counts, rejects: &rejects }, limits).await;

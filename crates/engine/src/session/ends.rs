@@ -22,7 +22,7 @@ const PARSED_BYTES_MAX: usize = 64 << 10;
 pub(super) struct Running {
     /// Its kind, once it was parsed.
     pub kind: Option<&'static str>,
-    /// When it began.
+    /// When it began, if its answer is to have details.
     pub begun: Option<Instant>,
     /// Whether it has set what SHOW LAST INSERT shows.
     pub has_inserted: bool,
@@ -49,7 +49,7 @@ impl EngineSession {
     pub(crate) fn begin_statement(&mut self, text: &str) -> Result<(), SqlError> {
         self.process.begin(self.database.as_deref(), text);
         self.pending_load = None;
-        self.running = Running { begun: Some(Instant::now()), ..Running::default() };
+        self.running = Running { begun: self.details_begin(), ..Running::default() };
         self.running.admission = self.engine.requests.admit()?;
         self.running.named = self.read_name(text);
         Ok(())
@@ -61,13 +61,18 @@ impl EngineSession {
     /// As [`EngineSession::begin_statement`].
     pub(super) fn begin_prepared(&mut self, statement: &KeptStatement) -> Result<(), SqlError> {
         self.process.begin(self.database.as_deref(), statement.text());
-        self.running = Running { begun: Some(Instant::now()), ..Running::default() };
+        self.running = Running { begun: self.details_begin(), ..Running::default() };
         self.parsed(statement.kind());
         self.running.named = self.read_name(statement.text());
         if !statement.is_values_insert() || self.records_prepared() {
             self.running.admission = self.engine.requests.admit()?;
         }
         Ok(())
+    }
+
+    /// The time now, if the statement's answer is to have details.
+    fn details_begin(&self) -> Option<Instant> {
+        self.variables.values().show_load_details.then(Instant::now)
     }
 
     /// The text was parsed, and is a statement of this kind.

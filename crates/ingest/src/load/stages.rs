@@ -5,7 +5,7 @@
 
 use crate::group::CloseReason;
 use std::time::{Duration, Instant};
-use tributary_types::{Version, host};
+use tributary_types::Version;
 
 /// Durations of the stages of an acknowledged load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,9 +23,8 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// Stages of a load that is acknowledged once the log has its rows.
-    pub(crate) fn logged(begun: Instant, admitted: Instant) -> Self {
-        let now = host::now();
+    /// Stages of a load that is acknowledged `now`, once the log has its rows.
+    pub(crate) fn logged(begun: Instant, admitted: Instant, now: Instant) -> Self {
         Self {
             admit: admitted.saturating_duration_since(begun),
             log: now.saturating_duration_since(admitted),
@@ -33,8 +32,8 @@ impl Stages {
         }
     }
 
-    /// Stages of a load that is acknowledged once it is visible.
-    pub(crate) fn committed(begun: Instant, admitted: Instant, commit: &CommitTimes) -> Self {
+    /// Stages of a load that is acknowledged `now`, once it is visible.
+    pub(crate) fn committed(begun: Instant, admitted: Instant, commit: &CommitTimes, now: Instant) -> Self {
         let closed = commit.closed.unwrap_or(admitted).max(admitted);
         let submitted = commit.submitted.max(closed);
         let durable = commit.durable.max(submitted);
@@ -43,7 +42,7 @@ impl Stages {
             wait: closed.saturating_duration_since(admitted),
             build: submitted.saturating_duration_since(closed),
             log: durable.saturating_duration_since(submitted),
-            publish: host::now().saturating_duration_since(durable),
+            publish: now.saturating_duration_since(durable),
         }
     }
 
@@ -51,6 +50,25 @@ impl Stages {
     #[must_use]
     pub fn total(&self) -> Duration {
         self.admit + self.wait + self.build + self.log + self.publish
+    }
+}
+
+/// The moments of a load of a group until it is acknowledged. Clocks are read seldom: a load of one row notices.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moments {
+    /// When it joined its group.
+    pub admitted: Instant,
+    /// Those of its commit, if it has waited for it.
+    pub commit: Option<CommitTimes>,
+}
+
+impl Moments {
+    /// The stages of a load that began to wait for memory at `begun` and is acknowledged `now`.
+    pub fn stages(&self, begun: Instant, now: Instant) -> Stages {
+        match &self.commit {
+            Some(commit) => Stages::committed(begun, self.admitted, commit, now),
+            None => Stages::logged(begun, self.admitted, now),
+        }
     }
 }
 
@@ -79,15 +97,15 @@ mod tests {
 
     #[test]
     fn stages_follow_one_another_whatever_the_clock_says() {
-        let begun = host::now();
+        let begun = Instant::now();
         let at = |ms: u64| begun + Duration::from_millis(ms);
         let times = CommitTimes { closed: Some(at(30)), submitted: at(34), durable: at(40) };
-        let stages = Stages::committed(begun, at(10), &times);
+        let stages = Stages::committed(begun, at(10), &times, at(50));
         let ms = [stages.admit, stages.wait, stages.build, stages.log].map(|part| part.as_millis());
         assert_eq!(ms, [10, 20, 4, 6]);
         // A group whose load was the last to join may have closed before the load looked at the clock.
         let times = CommitTimes { closed: Some(at(5)), submitted: at(7), durable: at(40) };
-        let stages = Stages::committed(begun, at(10), &times);
+        let stages = Stages::committed(begun, at(10), &times, at(50));
         let ms = [stages.admit, stages.wait, stages.build, stages.log].map(|part| part.as_millis());
         assert_eq!(ms, [10, 0, 0, 30]);
     }

@@ -158,6 +158,7 @@ impl TableQueue {
         } else {
             Vec::new()
         };
+        let admitted = host::now();
         let (mut state, _) = self.lock_with_partitions(|checked| checked.load(self, &rows))?;
         state.refuse_if_dropped(&self.table)?;
         if state.is_held {
@@ -190,7 +191,6 @@ impl TableQueue {
             self.space.wal.offer(entries, done)
         });
         let (label, txn, closes_by) = (group.label.clone(), group.txn, group.deadline);
-        let admitted = host::now();
         let gathering = group.gather();
         if let Some(gathering) = &gathering {
             self.core.memory.leave_group(gathering.spared_bytes());

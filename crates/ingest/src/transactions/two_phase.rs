@@ -53,7 +53,7 @@ impl Ingest {
             label,
             txn,
             version: None,
-            stages: Stages::logged(begun, ready),
+            stages: Stages::logged(begun, ready, host::now()),
             closed_by: None,
             closes_by: None,
         })

@@ -78,6 +78,7 @@ impl ServerJobs {
             timeout: COMMIT_WAIT_MAX,
             // Rows read by now are committed.
             interrupt: Interrupt::NEVER,
+            has_details: false,
         };
         let tally = Tally { counts: read.counts, rejects: &read.rejects };
         let Finished { error_url, outcome } = load.finish(&self.loads, tally, limits).await;

@@ -166,8 +166,12 @@ impl Part {
             }
         }
         // The budget of bad rows is the job's: the good ones of a batch are loaded.
-        let load_limits =
-            LoadLimits { max_filter_ratio: 1.0, timeout: COMMIT_MAX, interrupt: Interrupt::NEVER };
+        let load_limits = LoadLimits {
+            max_filter_ratio: 1.0,
+            timeout: COMMIT_MAX,
+            interrupt: Interrupt::NEVER,
+            has_details: false,
+        };
         let tally = Tally { counts, rejects: &reader.rejects() };
         let Finished { error_url, outcome } = load.finish(&jobs.loads, tally, load_limits).await;
         if let Some(url) = error_url {

@@ -102,8 +102,12 @@ impl EngineSession {
         };
         let table = Arc::clone(load.table());
         // Each statement was judged on its own.
-        let limits =
-            LoadLimits { max_filter_ratio: 1.0, timeout: self.insert_timeout(), interrupt: self.interrupt() };
+        let limits = LoadLimits {
+            max_filter_ratio: 1.0,
+            timeout: self.insert_timeout(),
+            interrupt: self.interrupt(),
+            has_details: false,
+        };
         let Finished { outcome, .. } =
             load.finish(&self.engine.loads, Tally { counts, rejects: &[] }, limits).await;
         let Outcome { committed, .. } = outcome?;

@@ -542,6 +542,7 @@ impl EngineSession {
             max_filter_ratio: if options.strict { 0.0 } else { options.max_filter_ratio },
             timeout: self.insert_timeout(),
             interrupt: self.interrupt(),
+            has_details: self.running.begun.is_some(),
         };
         let Finished { error_url, outcome } =
             load.finish(&self.engine.loads, Tally { counts, rejects }, limits).await;

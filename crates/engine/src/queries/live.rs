@@ -77,7 +77,7 @@ fn finished_groups(facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> Vec<Vec<
                 def.name.as_str().into(),
                 group.txn.0.into(),
                 group.label.as_str().into(),
-                if group.version.is_some() { "VISIBLE" } else { "FAILED" }.into(),
+                group.status().into(),
                 group.version.map(|version| version.0).into(),
                 group.closed_by.map(CloseReason::name).into(),
                 group.loads.into(),

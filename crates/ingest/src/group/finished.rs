@@ -40,6 +40,8 @@ pub struct FinishedGroup {
     pub publish: Duration,
     /// Why it failed.
     pub error: Option<String>,
+    /// It failed, and the next start of the server commits its acknowledged rows.
+    pub is_stranded: bool,
 }
 
 impl FinishedGroup {
@@ -62,6 +64,17 @@ impl FinishedGroup {
             log: Duration::ZERO,
             publish: Duration::ZERO,
             error: None,
+            is_stranded: false,
+        }
+    }
+
+    /// `VISIBLE`, `FAILED`, or `STRANDED`.
+    #[must_use]
+    pub const fn status(&self) -> &'static str {
+        match (self.version, self.is_stranded) {
+            (Some(_), _) => "VISIBLE",
+            (None, true) => "STRANDED",
+            (None, false) => "FAILED",
         }
     }
 
@@ -119,5 +132,8 @@ mod tests {
         let all = groups.all();
         assert_eq!(all.len(), FINISHED_GROUPS_KEPT);
         assert_eq!(all.first().unwrap().txn, TxnId(11));
+        let failed = all[0].clone();
+        assert_eq!(failed.status(), "FAILED");
+        assert_eq!(FinishedGroup { is_stranded: true, ..failed }.status(), "STRANDED");
     }
 }

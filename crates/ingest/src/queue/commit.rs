@@ -234,7 +234,7 @@ impl TableQueue {
             self.core.transactions.aborted(group.txn, host::unix_ms(), error.to_string());
         }
         let finished = FinishedGroup::of(self.table.id(), &group);
-        self.core.finished.add(FinishedGroup { error: Some(error.to_string()), ..finished });
+        self.core.finished.add(FinishedGroup { error: Some(error.to_string()), is_stranded, ..finished });
         self.core.memory.leave_group(group.memory_bytes);
         self.core.metrics.groups_failed.inc();
         self.published.notify_waiters();

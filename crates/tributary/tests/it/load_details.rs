@@ -233,3 +233,19 @@ fn live_tables_show_groups_and_logs_to_those_who_may_see_them() {
     assert_eq!(amy.value("SELECT COUNT(*) FROM information_schema.group_commits"), "0");
     assert_eq!(amy.value("SELECT COUNT(*) FROM information_schema.wal"), "0");
 }
+
+/// The transaction is over with its COMMIT, which is answered with OK when it is sent again, and stores nothing.
+#[test]
+fn a_commit_that_fails_is_not_to_be_sent_again_alone() {
+    let (server, mut client) = server("'group_commit_interval_ms' = '20'");
+    client.ok("CREATE TABLE p (id INT NOT NULL) DUPLICATE KEY(id) PARTITION BY RANGE(id) \
+         (PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN (20)) DISTRIBUTED BY HASH(id) BUCKETS 1");
+    client.ok("SET show_load_details = true");
+    client.ok("BEGIN");
+    client.ok("INSERT INTO p VALUES (15)");
+    let mut other = server.connect_to("d");
+    other.ok("ALTER TABLE p DROP PARTITION high");
+    let refused = client.error("COMMIT");
+    assert!(refused.message.contains("no partition for this tuple"), "{refused}");
+    assert!(refused.message.ends_with(" [retry: never]"), "{refused}");
+}

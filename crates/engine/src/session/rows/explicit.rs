@@ -12,7 +12,7 @@ use crate::session::{EngineSession, LastInsert};
 use std::sync::Arc;
 use tributary_decode::{Block, Counts};
 use tributary_table::Table;
-use tributary_types::{ErrorCode, Label, SqlError, TableSchema, TxnId};
+use tributary_types::{ErrorCode, Label, Retry, SqlError, TableSchema, TxnId};
 
 /// An open transaction.
 pub(crate) struct ExplicitTransaction {
@@ -110,6 +110,8 @@ impl EngineSession {
         };
         let Finished { outcome, .. } =
             load.finish(&self.engine.loads, Tally { counts, rejects: &[] }, limits).await;
+        // The transaction is over: another COMMIT would be answered with OK and store nothing.
+        let outcome = outcome.map_err(|error| SqlError::from(error).with_retry(Retry::Never));
         let Outcome { committed, .. } = outcome?;
         let Some(LoadCommitted { label, txn, status, .. }) = committed else {
             let info = LoadInfo { label: Some(&label), status: "VISIBLE", ..LoadInfo::default() }.text();

@@ -26,7 +26,7 @@ pub use blocks::block::Block;
 pub use blocks::builder::BlockBuilder;
 pub use blocks::columns::{blocks_to_batches, column_overhead_bytes};
 pub use blocks::error::{BadValue, BlockError};
-pub use cells::reject::{Counts, REJECTS_KEPT_MAX, Reject};
+pub use cells::reject::{Counts, REJECTS_KEPT_MAX, Reject, RejectCode};
 pub use complete::computed::{Compute, complete};
 pub use complete::unfilled::Unfilled;
 pub use evolve::adapt::adapt;

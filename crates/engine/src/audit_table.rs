@@ -207,6 +207,7 @@ impl AuditTable {
         load.push(&self.loads, vec![block]).await?;
         let limits = LoadLimits {
             max_filter_ratio: 0.0,
+            rejected_rows: None,
             timeout: LOAD_MAX,
             interrupt: Interrupt::NEVER,
             has_details: false,

@@ -39,6 +39,7 @@ use body::parts::DecodeThreads;
 use builders::Builders;
 use error_log::ErrorLog;
 use load_records::LoadRecords;
+use names::Claim;
 use overwrites::RunningOverwrites;
 use row_changes::RowChanges;
 use std::collections::BTreeSet;
@@ -47,15 +48,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tributary_decode::{Block, Counts, Reject, blocks_to_batches};
 use tributary_ingest::{
-    Answered, AutoIncrements, Body, CloseReason, Ingest, IngestError, LoadRows, LoadTraits, NamedLoad,
-    Reservation, Route, Source, Stages, TransactionKind, TransactionStatus, route,
+    Answered, AutoIncrements, Body, CloseReason, Ingest, IngestError, LoadRejects, LoadRows, LoadTraits,
+    NamedLoad, Reservation, Route, Source, Stages, TransactionKind, TransactionStatus, route,
 };
 use tributary_query::QueryEngine;
 use tributary_table::{Replaced, Table};
 use tributary_types::host::{self, unix_ms};
 use tributary_types::{
-    Attachment, DbId, GroupCommitMode, Label, Partitions, Principal, Retry, SourceId, SqlError, TableSchema,
-    TxnId,
+    Attachment, DbId, GroupCommitMode, Label, Partitions, Principal, RejectPolicy, Retry, SourceId, SqlError,
+    TableSchema, TxnId,
 };
 
 /// The parts that loads use, and state that loads share.
@@ -180,6 +181,8 @@ impl From<Option<Label>> for LoadLabel {
 pub(crate) struct LoadLimits<'a> {
     /// The share of rejected rows above which the load fails.
     pub max_filter_ratio: f64,
+    /// Whether it may fail for them at all; `None`: the table's property decides.
+    pub rejected_rows: Option<RejectPolicy>,
     /// How long it may wait for its group.
     pub timeout: Duration,
     pub interrupt: Interrupt<'a>,
@@ -207,6 +210,7 @@ pub(crate) struct Load {
     is_kept_empty: bool,
     two_phase_commit: bool,
     has_kept_label: bool,
+    source: Source,
     /// Fields that few loads have.
     extras: Option<Box<Extras>>,
 }
@@ -220,6 +224,8 @@ struct Extras {
     overwrites: Option<Overwrites>,
     /// Its name, by which it may have been loaded before.
     named: Option<Box<NamedLoad>>,
+    /// The places that its rows come from.
+    origin: Option<String>,
 }
 
 /// The rows that a load replaces, with its commit.
@@ -385,6 +391,7 @@ impl Load {
             is_kept_empty: traits.source != Source::Insert || traits.in_transaction,
             two_phase_commit: traits.two_phase_commit,
             has_kept_label,
+            source: traits.source,
             extras: None,
         })
     }
@@ -399,6 +406,11 @@ impl Load {
         if let Some(reservation) = self.reservation.as_mut().filter(|_| self.two_phase_commit) {
             reservation.set_client(client.to_string());
         }
+    }
+
+    /// Names the places that the load's rows come from: files, or a topic with offsets.
+    pub fn set_origin(&mut self, origin: String) {
+        self.extras.get_or_insert_default().origin = Some(origin);
     }
 
     /// Makes the load's rows replace others, even if there are none; it must not join a group.
@@ -485,12 +497,14 @@ impl Load {
             [] => None,
             rejects => Box::pin(loads.write_error_log(rejects, self.named())).await,
         };
-        if rows.counts.exceed(limits.max_filter_ratio) {
+        if rows.counts.exceed(limits.max_filter_ratio)
+            && !keeps_rejects(self.sink.table(), limits.rejected_rows)
+        {
             loads.ingest.metrics().load_failed(mode(self.route));
             Box::pin(self.abort("too many rows were rejected")).await;
             return Finished { error_url, outcome: Err(LoadError::Filtered) };
         }
-        let rows_counts = rows.counts;
+        let (rows_counts, rejects) = (rows.counts, self.rejects(&rows));
         let rows = match self.sink.take_small() {
             Some(rows) => Ok(rows),
             None => Box::pin(self.sink.take_files()).await,
@@ -503,14 +517,15 @@ impl Load {
             // Rows that can't be read back are in memory; there are no files.
             return Finished { error_url, outcome: Err(error.into()) };
         }
-        if self.is_named() {
-            match Box::pin(self.claim(loads, rows_counts, &mut rows, &limits)).await {
-                Ok(None) => {}
-                Ok(Some(outcome)) => return Finished { error_url, outcome: Ok(outcome) },
+        if self.is_named() || rejects.is_some() {
+            let key = match Box::pin(self.claim(loads, rows_counts, &rows, &limits)).await {
+                Ok(Claim::Key(key)) => key,
+                Ok(Claim::Repeat(outcome)) => return Finished { error_url, outcome: Ok(outcome) },
                 Err(error) => return Finished { error_url, outcome: Err(error) },
-            }
+            };
+            rows.facts = loads.ingest.load_facts(key, rejects);
         }
-        if rows.is_empty() && rows.key.is_none() && (self.reservation.is_none() || !self.is_kept_empty) {
+        if rows.is_empty() && (self.reservation.is_none() || !self.is_kept_empty) {
             if let Some(reservation) = self.reservation.take() {
                 reservation.abort("the load has no rows");
             }
@@ -570,6 +585,17 @@ impl Load {
         Finished { error_url, outcome }
     }
 
+    /// The rejected rows that are stored with the load.
+    fn rejects(&mut self, rows: &Tally<'_>) -> Option<Box<LoadRejects>> {
+        let filtered = rows.counts.filtered;
+        if filtered == 0 {
+            return None;
+        }
+        let origin = self.extras.as_mut().and_then(|extras| extras.origin.take());
+        let source = origin.unwrap_or_else(|| self.source.name().to_owned());
+        Some(Box::new(LoadRejects::new(filtered, rows.rejects, source)))
+    }
+
     /// Sets the rows that the load replaces, if any.
     fn take_place(&mut self, rows: &mut LoadRows) -> Result<(), SinkError> {
         let Some(overwrites) = self.extras.as_mut().and_then(|extras| extras.overwrites.take()) else {
@@ -619,6 +645,11 @@ impl Loads {
     }
 }
 
+/// Whether a load into the table never fails for rejected rows. `policy` is the load's own.
+pub(crate) fn keeps_rejects(table: &Table, policy: Option<RejectPolicy>) -> bool {
+    policy.unwrap_or_else(|| table.with_def(|def| def.properties.rejected_rows)) == RejectPolicy::Keep
+}
+
 /// The mode that metrics count a load under.
 pub(crate) const fn mode(route: Route) -> GroupCommitMode {
     match route {
@@ -659,6 +690,7 @@ mod tests {
         push.await.expect("it is small");
         let limits = LoadLimits {
             max_filter_ratio: 0.0,
+            rejected_rows: None,
             timeout: Duration::from_secs(10),
             interrupt: Interrupt::NEVER,
             has_details: false,

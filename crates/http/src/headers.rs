@@ -20,7 +20,7 @@ use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use std::time::Duration;
 use tributary_decode::{BodyFormat, Compression, FormatError, LoadFormat};
-use tributary_types::{GroupCommitMode, Label, LoadName, Requirement, TxnId};
+use tributary_types::{GroupCommitMode, Label, LoadName, RejectPolicy, Requirement, TxnId};
 
 /// Request headers, read as Doris reads them.
 #[derive(Clone, Copy)]
@@ -147,6 +147,7 @@ pub(crate) fn stream_load(
         columns,
         where_expr: headers.owned("where")?,
         max_filter_ratio: max_filter_ratio(headers)?,
+        rejected_rows: reject_policy(headers)?,
         strict_mode,
         timeout: early.timeout.unwrap_or(TIMEOUT_DEFAULT),
         timezone: timezone(headers)?,
@@ -189,6 +190,7 @@ pub(crate) fn http_stream(
         table_headers: tables::table_headers(headers, Some((&merge, update)))?,
         strict_mode: strict_mode(headers)?,
         max_filter_ratio: max_filter_ratio(headers)?,
+        rejected_rows: reject_policy(headers)?,
         timeout: early.timeout.unwrap_or(TIMEOUT_DEFAULT),
         timezone: timezone(headers)?,
         two_phase_commit: headers.two_phase_commit(),
@@ -255,6 +257,13 @@ fn requirement(headers: Headers<'_>) -> Result<Option<Requirement>, HeaderError>
     Requirement::parse(text)
         .map(Some)
         .ok_or_else(|| HeaderError::invalid("group_commit_require can only be [durable, visible, grouped]"))
+}
+
+fn reject_policy(headers: Headers<'_>) -> Result<Option<RejectPolicy>, HeaderError> {
+    let Some(text) = headers.text("rejected_rows")? else { return Ok(None) };
+    RejectPolicy::parse(text)
+        .map(Some)
+        .ok_or_else(|| HeaderError::invalid("rejected_rows can only be [fail, keep]"))
 }
 
 /// The format that the headers in `names` describe.

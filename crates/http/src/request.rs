@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 use tributary_decode::{BodyFormat, Compression};
-use tributary_types::{GroupCommitMode, Label, LoadName, PartitionNames, Requirement, TableRef, TxnId};
+use tributary_types::{
+    GroupCommitMode, Label, LoadName, PartitionNames, RejectPolicy, Requirement, TableRef, TxnId,
+};
 
 /// A load's timeout when the header `timeout` is absent.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(600);
@@ -96,6 +98,8 @@ pub struct StreamLoadRequest {
     pub where_expr: Option<String>,
     /// 0 to 1.
     pub max_filter_ratio: f64,
+    /// `None`: no header, the table's property decides.
+    pub rejected_rows: Option<RejectPolicy>,
     pub strict_mode: bool,
     /// 1 s to [`TIMEOUT_SECONDS_MAX`], [`TIMEOUT_DEFAULT`] without a header.
     pub timeout: Duration,
@@ -135,6 +139,8 @@ pub struct HttpStreamRequest {
     /// As in [`StreamLoadRequest`].
     pub name: Option<LoadName>,
     pub max_filter_ratio: f64,
+    /// As in [`StreamLoadRequest`].
+    pub rejected_rows: Option<RejectPolicy>,
     pub strict_mode: bool,
     pub timeout: Duration,
     pub timezone: Option<String>,

@@ -3,7 +3,8 @@
 use crate::error::IngestError;
 use crate::group::CloseReason;
 use crate::group::finished::{FinishedGroup, FinishedGroups};
-use crate::keys::{ChannelState, Claimed, FirstAnswer, KeyFigures, LoadKeys, NamedLoad};
+use crate::keys::{ChannelState, Claim, Claimed, FirstAnswer, KeyFigures, LoadKeys, NamedLoad};
+use crate::load::facts::LoadFacts;
 use crate::load::route::switch_of_rows;
 use crate::load::stages::{Moments, Stages};
 use crate::load::{Answered, LoadRows};
@@ -17,12 +18,14 @@ use crate::queue::timer::Timer;
 use crate::queue::view::GroupQueue;
 use crate::queue::{CommitTurn, Core, OwnTransaction, TableQueue};
 use crate::recovery::{self, Recovered, RecoveryReport};
+use crate::rejects::{HeldRejects, LoadRejects, RejectFigures, RejectedLoad, RejectedRows};
 use crate::tasks::{self, Tasks};
 use crate::transactions::prepared::PreparedLoads;
 use crate::transactions::{NewTransaction, Reservation, Transactions};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Debug;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -94,11 +97,20 @@ impl Ingest {
                 "idempotency keys can't be read: {error}; restore the file from a copy, or move it away: loads with its keys, or of its \
                  channels, would then be taken again"
             )))?;
+        let rejected = RejectedRows::open(
+            Arc::clone(&disk),
+            options.rejected_dir.clone(),
+            options.rejected_keep,
+            options.rejected_bytes_max,
+        );
+        let rejected = rejected
+            .map_err(|error| IngestError::Recovery(format!("rejected rows can't be read: {error}")))?;
         let core = Arc::new(Core {
             transactions: Arc::new(Transactions::new(logs.next_txn)),
             metrics,
             memory: Arc::new(MemoryBudget::new(options.memory_limit_bytes)),
             keys: Arc::new(keys),
+            rejected: Arc::new(rejected),
             finished: FinishedGroups::default(),
             timer: OnceLock::new(),
             tasks: Tasks::current(),
@@ -321,6 +333,27 @@ impl Ingest {
     #[must_use]
     pub fn key_figures(&self) -> KeyFigures {
         self.core.keys.figures()
+    }
+
+    /// The facts about a load for the log: its hold of its key, and its rejected rows.
+    #[must_use]
+    pub fn load_facts(&self, key: Option<Arc<Claim>>, rejects: Option<Box<LoadRejects>>) -> LoadFacts {
+        LoadFacts::new(key, rejects.map(|rejects| HeldRejects::new(&self.core.rejected, *rejects)))
+    }
+
+    /// The kept rejected rows of tables, in the order in which their loads were stored. Reads files: not for tasks that others wait
+    /// for.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn rejected_loads(&self, is_asked: impl Fn(TableId) -> bool) -> io::Result<Vec<Arc<RejectedLoad>>> {
+        self.core.rejected.loads(is_asked)
+    }
+
+    /// The kept rejected rows in numbers.
+    #[must_use]
+    pub fn reject_figures(&self) -> RejectFigures {
+        self.core.rejected.figures()
     }
 
     /// The last finished groups of all tables, oldest first: at most

@@ -13,6 +13,7 @@
 //! | `load` | a load's rows, and the one rule that says which loads may share a group | groups, the log |
 //! | `group` | one group, as data: its loads, and what its commit publishes | locks of queues, answers |
 //! | `keys` | names of loads, by which repetitions are known, and their answers | groups, rows |
+//! | `rejects` | rejected rows of stored loads | why they are rejected |
 //! | `queue` | one table's open group, closed groups and commits, as a state machine | labels, other tables |
 //! | `transactions` | labels, states of transactions, two-phase loads, positions of sources, values given to rows | groups |
 //! | `memory` | the budget for rows in memory, and how loads wait for it | what the rows are |
@@ -21,7 +22,7 @@
 //! | `maintenance` | flushing, compacting and sweeping tables and releasing the log, in watched background tasks | acknowledgements |
 //!
 //! At the root are `ingest`, the crate's interface, and what all folders use: `options`, `error`, `line`, `metrics`,
-//! `tasks`.
+//! `numbered`, `tasks`.
 
 mod changes;
 pub mod error;
@@ -33,9 +34,11 @@ pub mod load;
 pub mod maintenance;
 pub mod memory;
 pub mod metrics;
+mod numbered;
 pub mod options;
 mod queue;
 mod recovery;
+mod rejects;
 mod tasks;
 pub mod transactions;
 
@@ -48,6 +51,7 @@ pub use group::CloseReason;
 pub use group::finished::{FINISHED_GROUPS_KEPT, FinishedGroup};
 pub use ingest::Ingest;
 pub use keys::{AnsweredAs, ChannelState, Claim, Claimed, FirstAnswer, KeyFigures, NamedLoad};
+pub use load::facts::LoadFacts;
 pub use load::route::{Body, Fallback, LoadTraits, Route, Source, Switch, effective_mode, route};
 pub use load::stages::Stages;
 pub use load::{Answered, LoadRows, route};
@@ -59,6 +63,7 @@ pub use metrics::IngestMetrics;
 pub use options::{IngestOptions, LabelStore, SchemaHistory};
 pub use queue::view::{GroupQueue, OpenGroup, QueueState};
 pub use recovery::{RecoveryReport, inspect, record};
+pub use rejects::{LoadRejects, REJECTED_ROWS_MAX, RejectFigures, RejectedLoad};
 pub use transactions::auto_increment::{AutoIncrements, IncrementError, IncrementStore, following};
 pub use transactions::prepared::PreparedLoad;
 pub use transactions::progress::{self, Progress};

@@ -1,11 +1,12 @@
 //! A load as it enters this crate, and its answer.
 
+pub mod facts;
 pub mod route;
 pub mod stages;
 
 use crate::group::CloseReason;
-use crate::keys::Claim;
 use crate::memory::InFlight;
+use facts::LoadFacts;
 use stages::Stages;
 use std::sync::Arc;
 use std::time::Instant;
@@ -37,8 +38,8 @@ pub struct LoadRows {
     pub partitions: Option<Arc<Partitions>>,
     /// The load's share of the memory budget so far.
     pub in_flight: Option<Arc<InFlight>>,
-    /// Its hold of its idempotency key, if it has one.
-    pub key: Option<Arc<Claim>>,
+    /// Its key and its rejected rows, if it has any.
+    pub facts: LoadFacts,
     /// The user with whom it shares the memory and the log when they are short.
     pub user: UserKey,
 }
@@ -49,9 +50,9 @@ impl LoadRows {
     pub fn of_blocks(schema: Arc<TableSchema>, blocks: Vec<Block>) -> Self {
         let rows = blocks.iter().map(|block| block.row_count() as u64).sum();
         let bytes = blocks.iter().map(|block| block.len_bytes() as u64).sum();
-        let (unpublished, replaces, partitions, in_flight, key) = (None, None, None, None, None);
-        let user = UserKey::default();
-        Self { schema, blocks, unpublished, rows, bytes, replaces, partitions, in_flight, key, user }
+        let (unpublished, replaces, partitions, in_flight) = (None, None, None, None);
+        let (facts, user) = (LoadFacts::default(), UserKey::default());
+        Self { schema, blocks, unpublished, rows, bytes, replaces, partitions, in_flight, facts, user }
     }
 
     /// Rows in data files that were written ahead.
@@ -73,9 +74,7 @@ impl LoadRows {
         if let Some(files) = &self.unpublished {
             files.are_submitted();
         }
-        if let Some(key) = &self.key {
-            key.is_submitted();
-        }
+        self.facts.are_submitted();
     }
 
     /// The log has refused the entry with the load's data files and its key for sure.
@@ -83,15 +82,13 @@ impl LoadRows {
         if let Some(files) = &self.unpublished {
             files.are_refused();
         }
-        if let Some(key) = &self.key {
-            key.is_refused();
-        }
+        self.facts.are_refused();
     }
 
     /// Whether there is nothing to commit.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.rows == 0
+        self.rows == 0 && self.facts.are_none()
     }
 
     /// Bytes that the load takes of the memory budget until its group is published, or less from when it is gathered.

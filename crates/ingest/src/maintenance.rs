@@ -89,6 +89,10 @@ impl Ingest {
         if let Err(error) = tasks::blocking(move || keys.purge()).await {
             tracing::warn!(%error, "old idempotency keys can't be purged now");
         }
+        let rejected = Arc::clone(&self.core.rejected);
+        if let Err(error) = tasks::blocking(move || rejected.purge()).await {
+            tracing::warn!(%error, "old rejected rows can't be purged now");
+        }
         let late_ms = now_ms - self.options.precommit_timeout.as_millis() as i64;
         let late: Vec<_> = {
             let prepared = self.prepared.lock();

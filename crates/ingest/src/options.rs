@@ -46,6 +46,12 @@ pub struct IngestOptions {
     pub keys_dir: PathBuf,
     /// The most idempotency keys that are kept; beyond them, loads with keys are refused.
     pub load_keys_max: u64,
+    /// A directory for files of rejected rows.
+    pub rejected_dir: PathBuf,
+    /// How long rejected rows are kept.
+    pub rejected_keep: Duration,
+    /// The most bytes of those files; beyond them, the oldest are deleted.
+    pub rejected_bytes_max: u64,
     /// How long a label or an idempotency key stays used after its transaction's end.
     pub label_keep: Duration,
     /// A prepared two-phase load is aborted after this time.

@@ -42,6 +42,7 @@ use crate::memory::MemoryBudget;
 use crate::metrics::IngestMetrics;
 use crate::queue::dropped::Checked;
 use crate::queue::timer::Timer;
+use crate::rejects::RejectedRows;
 use crate::tasks::{self, Tasks};
 use crate::transactions::Transactions;
 pub(crate) use held::{Held, Loads};
@@ -67,6 +68,7 @@ pub(crate) struct Core {
     pub metrics: Arc<IngestMetrics>,
     pub memory: Arc<MemoryBudget>,
     pub keys: Arc<LoadKeys>,
+    pub rejected: Arc<RejectedRows>,
     pub finished: FinishedGroups,
     pub timer: std::sync::OnceLock<Timer>,
     pub tasks: Tasks,

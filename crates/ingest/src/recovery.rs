@@ -14,10 +14,14 @@ use crate::group::columns::columns;
 use crate::keys::AnsweredAs;
 use crate::keys::record::Kept;
 use crate::load::LoadRows;
+use crate::load::facts::LoadFacts;
 use crate::maintenance::wal_space::WalSpace;
 use crate::options::{IngestOptions, SchemaHistory};
 use crate::queue::{Core, OwnTransaction, TableQueue, recovered_appends, recovered_member};
-use crate::recovery::record::{AbortBody, Body, CommitBody, CutBody, PrepareBody, TruncateBody, kind};
+use crate::recovery::record::{
+    AbortBody, Body, CommitBody, CutBody, PrepareBody, RejectedBody, TruncateBody, kind,
+};
+use crate::rejects::{HeldRejects, RejectedLoad};
 use crate::transactions::prepared::{Prepared, PreparedLoads};
 use crate::transactions::{NewTransaction, TransactionInfo};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -76,6 +80,8 @@ pub(crate) struct Contents {
     finished: Vec<TransactionInfo>,
     /// Idempotency keys and channels of stored loads.
     kept: Vec<Kept>,
+    /// Rejected rows of stored loads.
+    rejected: Vec<RejectedLoad>,
     unfinished: BTreeMap<TxnId, Pending>,
     /// The logs of the changes.
     homes: HashMap<TableId, usize>,
@@ -146,6 +152,8 @@ struct Pending {
     loads: Vec<LoadData>,
     /// Keys and channels of loads that count only with the commit, with the loads' numbers.
     kept: Vec<(u32, Kept)>,
+    /// Rejected rows, and whether they count without a commit.
+    rejected: Vec<(RejectedLoad, bool)>,
     prepare: Option<PrepareBody>,
 }
 
@@ -195,6 +203,7 @@ impl Reader<'_> {
             kind::DATA_ASYNC | kind::DATA_HELD => self.data(log, lsn, &entry),
             kind::COMMIT => self.commit(log, lsn, &entry),
             kind::KEY | kind::CHANNEL => self.kept(log, lsn, &entry),
+            kind::REJECTED => self.rejected(log, lsn, &entry),
             kind::PREPARE => self.prepare(log, lsn, &entry),
             kind::ABORT => self.abort(&entry),
             kind::TRUNCATE => {
@@ -260,6 +269,17 @@ impl Reader<'_> {
         Ok(())
     }
 
+    fn rejected(&mut self, log: usize, lsn: Lsn, entry: &Entry) -> Result<(), IngestError> {
+        if !self.tables.contains_key(&entry.table) {
+            return Ok(());
+        }
+        let body: RejectedBody = parse(lsn, entry)?;
+        let is_acknowledged = body.is_acknowledged;
+        let load = body.load((entry.table, entry.txn, entry.tag));
+        self.pending(log, lsn, entry).rejected.push((load, is_acknowledged));
+        Ok(())
+    }
+
     fn pending(&mut self, log: usize, lsn: Lsn, entry: &Entry) -> &mut Pending {
         let pending = self.contents.unfinished.entry(entry.txn).or_insert_with(|| Pending {
             table: entry.table,
@@ -268,6 +288,7 @@ impl Reader<'_> {
             log,
             loads: Vec::new(),
             kept: Vec::new(),
+            rejected: Vec::new(),
             prepare: None,
         });
         pending.last = lsn;
@@ -280,6 +301,9 @@ impl Reader<'_> {
         let kept = pending.as_mut().map(|pending| std::mem::take(&mut pending.kept)).unwrap_or_default();
         let counts = |(load, _): &(u32, Kept)| !body.excluded.contains(load);
         self.contents.kept.extend(kept.into_iter().filter(counts).map(|(_, kept)| kept));
+        let rejected = pending.as_mut().map(|pending| std::mem::take(&mut pending.rejected));
+        let rejected = rejected.unwrap_or_default().into_iter().map(|(load, _)| load);
+        self.contents.rejected.extend(rejected.filter(|load| !body.excluded.contains(&load.load)));
         let table = self.tables.get(&entry.table);
         // The label of a load stays used when its table is dropped.
         let begun = NewTransaction {
@@ -378,12 +402,14 @@ pub(crate) async fn replay(
         labels.insert(kept.record().txn, kept.record().label.label());
         core.keys.restore(kept);
     }
+    contents.rejected.into_iter().for_each(|load| core.rejected.restore(load));
     let queues = queues.into_iter().map(|queue| (queue.table.id(), queue)).collect();
     let mut recovered = Recovered { queues, prepared: PreparedLoads::new(), report };
     for (txn, pending) in contents.unfinished {
         let had_commit = contents.given_up.had_commit(txn, &pending);
         recovered.finish(core, txn, pending, (had_commit, labels.remove(&txn))).await?;
     }
+    core.rejected.recovered();
     Ok(recovered)
 }
 
@@ -453,17 +479,21 @@ impl Recovered {
         &mut self,
         core: &Core,
         txn: TxnId,
-        pending: Pending,
+        mut pending: Pending,
         (had_commit, label): (bool, Option<Label>),
     ) -> Result<(), IngestError> {
         let Some(queue) = self.queues.get(&pending.table) else { return Ok(()) };
         let report = &mut self.report;
         if let Some(body) = pending.prepare {
             report.prepared += 1;
-            let prepared = restore_prepared(core, queue, txn, pending.low, body, pending.loads);
+            let rejected =
+                pending.rejected.pop().map(|(load, _)| HeldRejects::restored(&core.rejected, load));
+            let prepared = restore_prepared(core, queue, txn, pending.low, body, (pending.loads, rejected));
             self.prepared.insert(txn, prepared);
             return Ok(());
         }
+        let counts = |(load, is_acknowledged): (RejectedLoad, bool)| is_acknowledged.then_some(load);
+        pending.rejected.into_iter().filter_map(counts).for_each(|load| core.rejected.restore(load));
         let (acknowledged, held): (Vec<LoadData>, Vec<LoadData>) =
             pending.loads.into_iter().partition(|data| data.is_async);
         if acknowledged.is_empty() {
@@ -525,7 +555,7 @@ fn restore_prepared(
     txn: TxnId,
     low: Lsn,
     body: PrepareBody,
-    loads: Vec<LoadData>,
+    (loads, rejected): (Vec<LoadData>, Option<HeldRejects>),
 ) -> Prepared {
     let def = queue.table.def();
     let schema = loads.first().map_or_else(|| Arc::clone(&def.schema), |data| Arc::clone(&data.schema));
@@ -533,8 +563,9 @@ fn restore_prepared(
     // Its files are held for as long as the process lives, or until its end.
     queue.table.pin(&body.files);
     let unpublished = Some(Arc::new(UnpublishedFiles::from(body.files)));
-    let rows =
-        LoadRows { unpublished, rows: body.rows, bytes: body.bytes, ..LoadRows::of_blocks(schema, blocks) };
+    let facts = LoadFacts::new(None, rejected);
+    let (rows, bytes) = (body.rows, body.bytes);
+    let rows = LoadRows { unpublished, rows, bytes, facts, ..LoadRows::of_blocks(schema, blocks) };
     let kind = TransactionKind::StreamLoad;
     let begun = NewTransaction::of_load(&def, body.label.clone(), true, kind, body.prepared_at_ms);
     let mut info = TransactionInfo::begun(txn, begun);

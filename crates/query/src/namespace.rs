@@ -156,6 +156,8 @@ pub enum LiveTable {
     Logs,
     /// `prepared_loads`
     PreparedLoads,
+    /// `rejected_rows`
+    RejectedRows,
 }
 
 /// A connection, as `SHOW PROCESSLIST` shows it.

@@ -14,6 +14,7 @@ use crate::partition_changes;
 use crate::partitions::{self, partitioned};
 use crate::process::{DB, table_def};
 use crate::recycle;
+use crate::rejected;
 use crate::rows::{self, KEYS, Wanted, batch_of, block_of};
 use crate::shared_job;
 use crate::temporary;
@@ -172,7 +173,9 @@ pub async fn load_rows(
         let partitions = def.partitioning.partitions().filter(has_all).cloned();
         // Loads of several users, who take turns where loads wait.
         let user = UserKey::of("user", &(id % 3).to_string());
-        return Some(LoadRows { partitions, user, ..LoadRows::of_blocks(Arc::clone(&schema), vec![block]) });
+        let facts = rejected::facts(world, id, None);
+        let rows = LoadRows::of_blocks(Arc::clone(&schema), vec![block]);
+        return Some(LoadRows { partitions, user, facts, ..rows });
     }
     let mut writer = table.new_file_writer().ok()?;
     let schema = Arc::clone(writer.schema());
@@ -180,7 +183,8 @@ pub async fn load_rows(
         writer.abort().await;
         return None;
     }
-    Some(LoadRows::of_files(schema, writer.finish().await.ok()?))
+    let rows = LoadRows::of_files(schema, writer.finish().await.ok()?);
+    Some(LoadRows { facts: rejected::facts(world, id, None), ..rows })
 }
 
 /// One async load, or several at once, as the clients of a busy table send them.
@@ -208,6 +212,9 @@ pub async fn group_load(world: &Rc<World>, table: &Arc<Table>, kind: Kind) {
     }
     if world.is_alive() {
         world.check_order(table, &table.snapshot());
+        if world.plan.rejects && world.throw(|dice| dice.one_in(4)) {
+            rejected::check(world);
+        }
     }
     if kind == Kind::Sync && world.model.borrow().loads[&id].fate == Fate::Visible {
         world.query(table).await;

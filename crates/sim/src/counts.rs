@@ -36,6 +36,7 @@ counts! {
     committed_two_phase: "two-phase loads committed",
     aborted_two_phase: "two-phase loads aborted",
     repeated: "repetitions of loads with keys answered",
+    rejected: "loads with rejected rows checked",
     refused: "loads refused",
     unanswered: "loads without an answer",
     rows: "rows acknowledged",

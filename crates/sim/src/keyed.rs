@@ -5,6 +5,7 @@
 
 use crate::clients::{answered, load_rows, request, row_count};
 use crate::model::{Fate, Kind, LoadId, Violation};
+use crate::rejected;
 use crate::trace::note;
 use crate::world::World;
 use std::collections::BTreeMap;
@@ -219,7 +220,7 @@ pub async fn store(
     claim: Arc<Claim>,
 ) -> Option<Option<Result<Answered, IngestError>>> {
     let rows_of = load_rows(world, table, id, rows, kind == Kind::Off).await?;
-    let rows_of = LoadRows { key: Some(claim), ..rows_of };
+    let rows_of = LoadRows { facts: rejected::facts(world, id, Some(claim)), ..rows_of };
     let ingest = Arc::clone(&world.process().ingest);
     if kind == Kind::Off {
         let label = Label::of_insert(u128::from(world.throw(crate::dice::Dice::next)));

@@ -34,6 +34,7 @@ mod pressure;
 mod process;
 pub mod recycle;
 pub mod recycled;
+pub mod rejected;
 mod rows;
 mod run;
 #[cfg(test)]

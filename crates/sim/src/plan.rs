@@ -20,6 +20,8 @@ pub struct Plan {
     pub shared_source: bool,
     /// Whether clients send loads with idempotency keys, and repeat them.
     pub keyed_loads: bool,
+    /// Whether rows of loads are rejected.
+    pub rejects: bool,
     /// Every third action changes a table, and the catalog fails often.
     pub changes_often: bool,
     /// The number of tables in 100 that give each row a value of AUTO_INCREMENT.
@@ -65,6 +67,7 @@ impl Plan {
         let increment_tables = beside.pick(&[0, 0, 0, 0, 0, 0, 100]);
         let keyed_loads = beside.one_in(3);
         let changes_often = beside.one_in(8);
+        let rejects = beside.one_in(3);
         Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
             unique_tables: dice.pick(&[0, 0, 50, 100]),
@@ -76,6 +79,7 @@ impl Plan {
             increment_tables,
             keyed_loads,
             changes_often,
+            rejects,
             rounds: dice.between(2, 4),
             clients: dice.between(2, 6),
             actions: dice.between(3, 12),

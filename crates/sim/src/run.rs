@@ -14,6 +14,7 @@ use crate::model::{Model, Shown, Violation};
 use crate::plan::Plan;
 use crate::planted::{self, Bug};
 use crate::process::{Hardware, Process, table_store};
+use crate::rejected;
 use crate::rows::{self, FileCache};
 use crate::shares;
 use crate::temporary::is_beside;
@@ -127,6 +128,7 @@ pub fn run_with(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool, bug: Opti
         increments: RefCell::default(),
         keys: RefCell::default(),
         channels: RefCell::default(),
+        rejected: RefCell::default(),
         dice: RefCell::new(dice),
         counts: RefCell::new(Counts { seeds: 1, ..Counts::default() }),
         cache: FileCache::default(),
@@ -351,6 +353,7 @@ fn check_keys(world: &Rc<World>) -> bool {
     drop(channels);
     drop(model);
     world.check(checked);
+    rejected::check(world);
     world.violation.borrow().is_none()
 }
 

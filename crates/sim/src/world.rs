@@ -10,6 +10,7 @@ use crate::machine::Machine;
 use crate::model::{Model, Violation};
 use crate::plan::Plan;
 use crate::process::{Hardware, Process};
+use crate::rejected::Rejected;
 use crate::rows::{self, FileCache};
 use crate::shares::Shares;
 use crate::trace::Trace;
@@ -33,6 +34,7 @@ pub struct World {
     pub increments: RefCell<Increments>,
     pub keys: RefCell<Keys>,
     pub channels: RefCell<Channels>,
+    pub rejected: RefCell<Rejected>,
     pub dice: RefCell<Dice>,
     pub counts: RefCell<Counts>,
     pub cache: FileCache,

@@ -52,7 +52,7 @@ pub use ids::{ColumnId, DbId, Lsn, PartitionId, SchemaVersion, SourceId, TableId
 pub use label::Label;
 pub use limits::{UserLimits, UserProperty};
 pub use load_key::{ChannelOffset, Fingerprinter, LOAD_KEY_MAX_BYTES, LoadKey, LoadKeyId, LoadName};
-pub use mode::{GroupCommitMode, Requirement};
+pub use mode::{GroupCommitMode, RejectPolicy, Requirement};
 pub use nested::{NESTING_MAX, Nested, NestedType, StructField};
 pub use partition::{Partition, PartitionMethod, PartitionNames, Partitioning, Partitions};
 pub use password::{AuthPlugin, NewPassword, PasswordHash, SaltedHash, StoredVerifiers, Verifiers};

@@ -27,6 +27,8 @@ pub enum Rank {
     Transactions,
     /// Idempotency keys of running and recent loads.
     LoadKeys,
+    /// Rejected rows that are in no file yet.
+    RejectedRows,
     /// The pending submissions to a write-ahead log.
     LogQueue,
     /// The pending orders of a write-ahead log's keeper.

@@ -68,6 +68,42 @@ impl Requirement {
     }
 }
 
+/// The treatment of a load whose rows can't all be loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RejectPolicy {
+    /// The load fails, unless its `max_filter_ratio` allows as many rejected rows.
+    #[default]
+    Fail,
+    /// The good rows are loaded, however many others there are, and those are kept in `information_schema.rejected_rows`.
+    Keep,
+}
+
+impl RejectPolicy {
+    pub const ALL: [Self; 2] = [Self::Fail, Self::Keep];
+
+    /// Whether rejected rows may fail a load.
+    #[must_use]
+    pub const fn is_fail(&self) -> bool {
+        matches!(self, Self::Fail)
+    }
+
+    /// Reads a policy as users write it, in any case. `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| text.eq_ignore_ascii_case(one.as_str()))
+    }
+
+    /// The name in SQL and in HTTP headers.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fail => "fail",
+            Self::Keep => "keep",
+        }
+    }
+}
+
 impl fmt::Display for GroupCommitMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

@@ -2,7 +2,7 @@
 
 use crate::data_type::DataType;
 use crate::ids::{ColumnId, DbId, SchemaVersion, TableId};
-use crate::mode::GroupCommitMode;
+use crate::mode::{GroupCommitMode, RejectPolicy};
 use crate::partition::Partitioning;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
@@ -522,6 +522,9 @@ pub struct TableProperties {
     /// Bytes that loads bring, per second; `None`: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_load_bytes_per_second: Option<u64>,
+    /// The treatment of loads with rows that can't be loaded, unless they say it themselves.
+    #[serde(skip_serializing_if = "RejectPolicy::is_fail")]
+    pub rejected_rows: RejectPolicy,
     /// Accepted for compatibility and printed back, without effect on one node.
     pub others: BTreeMap<String, String>,
 }
@@ -543,6 +546,7 @@ impl Default for TableProperties {
             light_schema_change: true,
             max_load_rows_per_second: None,
             max_load_bytes_per_second: None,
+            rejected_rows: RejectPolicy::Fail,
             others: BTreeMap::new(),
         }
     }

@@ -5,7 +5,7 @@ use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{
     ColumnDef, ColumnId, DataType, DbId, DefaultValue, Generated, GroupCommitMode, KeyModel, Partitioning,
-    SchemaVersion, TableId, TableProperties, TableRole, TlsRequirement, UserProperty,
+    RejectPolicy, SchemaVersion, TableId, TableProperties, TableRole, TlsRequirement, UserProperty,
 };
 
 /// Definitions written by earlier versions and this one, by format. Never changed once a version is released.
@@ -50,6 +50,7 @@ fn orders() -> TableDef {
             light_schema_change: true,
             max_load_rows_per_second: None,
             max_load_bytes_per_second: None,
+            rejected_rows: RejectPolicy::Fail,
             others: [("replication_allocation".to_owned(), "tag.location.default: 1".to_owned())].into(),
         },
         comment: String::new(),

@@ -9,6 +9,7 @@ use crate::blocks::builder::ColumnBuffer;
 use crate::cells::convert::decimal::{self, DecimalFault};
 use crate::cells::convert::{number, temporal};
 use crate::cells::nested::{NestedCells, Rules, push_nested};
+use crate::cells::reject::RejectCode;
 use std::borrow::Cow;
 use tributary_types::{DataType, address, state};
 
@@ -65,6 +66,17 @@ pub(crate) enum Fault {
         limit: usize,
         actual: usize,
     },
+}
+
+impl From<Fault> for RejectCode {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Null => Self::NullValue,
+            Fault::Bad => Self::WrongValue,
+            Fault::DecimalRange | Fault::LargeIntRange => Self::OutOfRange,
+            Fault::TooLong { .. } | Fault::TooLongString { .. } => Self::TooLong,
+        }
+    }
 }
 
 impl From<DecimalFault> for Fault {

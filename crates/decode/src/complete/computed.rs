@@ -11,7 +11,7 @@ use crate::blocks::block::Block;
 use crate::blocks::builder::BlockBuilder;
 use crate::blocks::columns::blocks_to_batches;
 use crate::cells::array_cells::ArrayCells;
-use crate::cells::reject::{REJECTS_KEPT_MAX, Reject};
+use crate::cells::reject::{Reject, RejectCode};
 use crate::evolve::recast::gathered;
 use crate::rows::loader::{Decoded, Progress};
 use crate::rows::pieces::Pieces;
@@ -68,7 +68,14 @@ struct Completion<'a> {
 }
 
 /// Why rows are rejected, by their places.
-type Faults = BTreeMap<usize, String>;
+type Faults = BTreeMap<usize, Flaw>;
+
+/// Why a row is rejected.
+struct Flaw {
+    code: RejectCode,
+    column: String,
+    reason: String,
+}
 
 impl Completion<'_> {
     fn add(&mut self, decoded: &RecordBatch) -> Result<(), SqlError> {
@@ -116,7 +123,7 @@ impl Completion<'_> {
     /// The values of the column at `place`, NULL in rows with faults.
     fn values(&self, place: usize, batch: &RecordBatch, faults: &mut Faults) -> Result<ArrayRef, SqlError> {
         let Some(column) = self.target.column_of(place) else { return Ok(Arc::clone(batch.column(place))) };
-        let mut failed = Faults::new();
+        let mut failed = BTreeMap::new();
         let array = match (self.compute)(place, batch) {
             Ok(array) => array,
             Err(error) => self.in_pieces(place, batch, error, &mut failed)?,
@@ -138,7 +145,7 @@ impl Completion<'_> {
         place: usize,
         batch: &RecordBatch,
         error: SqlError,
-        failed: &mut Faults,
+        failed: &mut BTreeMap<usize, String>,
     ) -> Result<ArrayRef, SqlError> {
         let mut pieces: Vec<(usize, Option<ArrayRef>)> = Vec::new();
         // The next one is the last.
@@ -179,7 +186,7 @@ impl Completion<'_> {
         &self,
         column: &TargetColumn,
         array: &ArrayRef,
-        failed: &Faults,
+        failed: &BTreeMap<usize, String>,
         faults: &mut Faults,
     ) -> Result<ArrayRef, SqlError> {
         let def = &self.target.schema().columns[column.index];
@@ -191,8 +198,10 @@ impl Completion<'_> {
             if let Some(text) = failed.get(&row)
                 && (self.rules.strict || !column.nullable)
             {
-                faults.entry(row).or_insert_with(|| {
-                    format!("column_name[{}], the value can't be computed: {text}", def.name)
+                faults.entry(row).or_insert_with(|| Flaw {
+                    code: RejectCode::NotComputed,
+                    column: def.name.clone(),
+                    reason: format!("column_name[{}], the value can't be computed: {text}", def.name),
                 });
             }
             // It has no value any more.
@@ -202,7 +211,8 @@ impl Completion<'_> {
             }
             let cell = cells.cell(row);
             if let Err(fault) = column.push(buffer, cell, self.rules) {
-                faults.insert(row, column.reason(&def.name, fault, &cell, self.rules));
+                let reason = column.reason(&def.name, fault, &cell, self.rules);
+                faults.insert(row, Flaw { code: fault.into(), column: def.name.clone(), reason });
                 buffer.push_null();
             }
             Ok(())
@@ -220,11 +230,13 @@ impl Completion<'_> {
             .map_err(|error| unreadable(&error))?;
         let decoded = &mut self.progress.decoded;
         decoded.counts.total += faults.len() as u64;
-        for (row, reason) in faults {
-            decoded.count_reject(|| {
-                let mut source_line = String::new();
-                whole::push_values(&mut source_line, *row, &cells);
-                Reject { reason: reason.clone(), source_line: source_line.trim_start().to_owned() }
+        for (row, flaw) in faults {
+            decoded.count_reject(|_| {
+                let mut values = String::new();
+                whole::push_values(&mut values, *row, &cells);
+                let values = values.trim_start().as_bytes();
+                let rejected = Reject::of_bytes(flaw.code, flaw.reason.as_str(), values);
+                Reject { column: Some(flaw.column.clone()), ..rejected }
             });
         }
         Ok(())
@@ -237,8 +249,9 @@ impl Decoded {
         self.blocks = complete.blocks;
         self.counts.loaded = complete.counts.loaded;
         self.counts.filtered += complete.counts.filtered;
-        let room = REJECTS_KEPT_MAX.saturating_sub(self.rejects.len());
-        self.rejects.extend(complete.rejects.into_iter().take(room));
+        // Their places among all rows are not known any more.
+        let of_load = complete.rejects.into_iter().map(|reject| Reject { row: None, ..reject });
+        Reject::append(&mut self.rejects, 0, of_load);
     }
 }
 

@@ -16,7 +16,7 @@ pub use strings::CsvStrings;
 use crate::blocks::block::Block;
 use crate::blocks::builder::BlockBuilder;
 use crate::cells::cell::Cell;
-use crate::cells::reject::{Counts, Reject, shown};
+use crate::cells::reject::{Counts, Place, Reject, RejectCode, Source, shown};
 use crate::formats::body::BodyDecoder;
 use crate::rows::loader::{Decoded, LoadRules, Loader, Progress};
 use crate::rows::target::{Target, Wording};
@@ -135,17 +135,31 @@ impl CsvFormat {
 }
 
 /// A line that is not UTF-8.
-fn bad_encoding() -> Reject {
+fn bad_encoding(place: Place, line: &[u8]) -> Reject {
+    let reason = "Unable to display, only support csv data in utf8 codec, please check the data encoding";
     Reject {
-        reason: "Unable to display, only support csv data in utf8 codec, please check the data encoding"
-            .into(),
         source_line: "Unable to display".into(),
+        ..Reject::of_row(place, RejectCode::NotUtf8, reason.into(), line)
     }
 }
 
 /// A row with more or fewer fields than columns.
-fn wrong_count(format: &CsvFormat, expected: usize, row: &Row<'_>) -> Reject {
-    Reject { reason: format.column_count_reason(expected, row), source_line: shown(row.line()) }
+fn wrong_count(place: Place, format: &CsvFormat, expected: usize, row: &Row<'_>) -> Reject {
+    let reason = format.column_count_reason(expected, row);
+    Reject::of_row(place, RejectCode::ColumnCount, reason, row.line())
+}
+
+/// A row whose line the error log shows by its values.
+struct ByValues<'a>(&'a Row<'a>, &'a CsvFormat);
+
+impl Source for ByValues<'_> {
+    fn line(&self) -> String {
+        self.0.dump(self.1)
+    }
+
+    fn raw(&self, max: usize) -> String {
+        self.0.line().raw(max)
+    }
 }
 
 /// Decodes a CSV body straight into blocks.
@@ -289,7 +303,7 @@ impl RowSink for BlockSink<'_> {
     fn row(&mut self, row: Row<'_>) {
         let expected = self.loader.target.field_count();
         if row.len() != expected {
-            return self.loader.reject_row(|| wrong_count(self.format, expected, &row));
+            return self.loader.reject_row(|place| wrong_count(place, self.format, expected, &row));
         }
         for index in 0..expected {
             let (field, is_enclosed) = row.field(index);
@@ -298,11 +312,11 @@ impl RowSink for BlockSink<'_> {
                 None => self.loader.put(index, Cell::Null),
             }
         }
-        self.loader.end_row(|| row.dump(self.format));
+        self.loader.end_row(ByValues(&row, self.format));
     }
 
-    fn bad_encoding(&mut self) {
-        self.loader.reject_row(bad_encoding);
+    fn bad_encoding(&mut self, line: &[u8]) {
+        self.loader.reject_row(|place| bad_encoding(place, line));
     }
 }
 

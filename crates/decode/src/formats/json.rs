@@ -24,7 +24,7 @@ pub use strings::JsonStrings;
 use crate::blocks::block::Block;
 use crate::blocks::builder::BlockBuilder;
 use crate::cells::cell::Cell;
-use crate::cells::reject::{Counts, Reject};
+use crate::cells::reject::{Counts, Place, Reject};
 use crate::formats::body::BodyDecoder;
 use crate::formats::csv::LINE_BYTES_MAX;
 use crate::formats::format::FormatError;
@@ -305,7 +305,7 @@ impl RowSink for BlockSink<'_> {
         if let Some(given) = &mut self.given {
             given.put(&mut self.loader);
         }
-        self.loader.end_row(|| crate::cells::reject::shown(source));
+        self.loader.end_row(source);
     }
 
     fn undo_row(&mut self) {
@@ -315,7 +315,7 @@ impl RowSink for BlockSink<'_> {
         self.loader.undo_row();
     }
 
-    fn reject(&mut self, reject: impl FnOnce() -> Reject) {
+    fn reject(&mut self, reject: impl FnOnce(Place) -> Reject) {
         self.loader.reject_row(reject);
     }
 }

@@ -11,7 +11,8 @@
 mod binary;
 
 use crate::blocks::builder::BlockBuilder;
-use crate::cells::cell::Cell;
+use crate::cells::cell::{self, Cell};
+use crate::cells::reject::{Source, Unshown};
 use crate::formats::values::{Scanner, check_utf8, put_default_row};
 use crate::rows::loader::{Decoded, InsertOptions, Loader, Progress};
 use crate::rows::target::Target;
@@ -190,32 +191,82 @@ impl PreparedValues {
     fn put_rows(&self, params: &BoundParams<'_>, loader: &mut Loader<'_>) -> Result<(), SqlError> {
         let mut reader = Reader::new(params);
         for row in &self.rows {
+            let start = reader.place();
             match row {
                 Row::Cells(cells) => put_row(cells, &mut reader, loader)?,
                 Row::Defaults => put_default_row(loader)?,
             }
-            loader.end_row(String::new);
+            loader.end_row(Bound { row, params, start });
         }
         // A driver may send bytes after the last value (mysql2 sends one per NULL); MySQL reads past them.
         Ok(())
     }
 }
 
+/// A row of a template with its parameters.
+struct Bound<'a> {
+    row: &'a Row,
+    params: &'a BoundParams<'a>,
+    start: binary::At,
+}
+
+impl Source for Bound<'_> {
+    fn line(&self) -> String {
+        String::new()
+    }
+
+    /// The row as VALUES has it.
+    fn raw(&self, max: usize) -> String {
+        let mut reader = Reader::at(self.params, self.start);
+        let cells = match self.row {
+            Row::Cells(cells) => cells.as_slice(),
+            Row::Defaults => &[],
+        };
+        let mut text = String::from("(");
+        for cell in cells {
+            if text.len() > 1 {
+                text.push_str(", ");
+            }
+            let cell = match cell.value() {
+                Some(cell) => cell,
+                None => reader.next_cell().unwrap_or(Cell::Null),
+            };
+            match cell {
+                Cell::Text(_) | Cell::Hex(_) | Cell::Date(_) | Cell::DateTime(_) => {
+                    text.push_str(&format!("'{}'", cell::shown(&cell).replace('\'', "''")));
+                }
+                _ => text.push_str(&cell::shown(&cell)),
+            }
+            if text.len() > max {
+                break;
+            }
+        }
+        text.push(')');
+        Unshown(text.as_bytes()).raw(max)
+    }
+}
+
+impl TemplateCell {
+    /// The value, unless it is a parameter.
+    fn value(&self) -> Option<Cell<'_>> {
+        match self {
+            Self::Param => None,
+            Self::Null => Some(Cell::Null),
+            Self::Bool(value) => Some(Cell::Bool(*value)),
+            Self::Number(text) => Some(Cell::Number(text)),
+            Self::Text(text) => Some(Cell::Text(text)),
+            Self::Hex(bytes) => Some(Cell::Hex(bytes)),
+        }
+    }
+}
+
 #[inline]
 fn put_row(cells: &[TemplateCell], reader: &mut Reader<'_>, loader: &mut Loader<'_>) -> Result<(), SqlError> {
     for (field, cell) in cells.iter().enumerate() {
-        let cell = match cell {
-            TemplateCell::Param => {
-                reader.put_next(field, loader)?;
-                continue;
-            }
-            TemplateCell::Null => Cell::Null,
-            TemplateCell::Bool(value) => Cell::Bool(*value),
-            TemplateCell::Number(text) => Cell::Number(text),
-            TemplateCell::Text(text) => Cell::Text(text),
-            TemplateCell::Hex(bytes) => Cell::Hex(bytes),
-        };
-        loader.put(field, cell);
+        match cell.value() {
+            None => reader.put_next(field, loader)?,
+            Some(cell) => loader.put(field, cell),
+        }
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ pub use head::{InsertHead, scan_insert_head};
 pub(crate) use scan::Scanner;
 
 use crate::blocks::builder::BlockBuilder;
+use crate::cells::reject::Unshown;
 use crate::rows::loader::{Decoded, InsertOptions, Loader, Progress};
 use crate::rows::target::Target;
 use tributary_types::{DataType, ErrorCode, NestedType, SqlError};
@@ -83,10 +84,11 @@ fn scan_rows(sql: &[u8], loader: &mut Loader<'_>) -> Result<Option<()>, SqlError
         return Ok(None);
     }
     for row in 1.. {
+        let start = scanner.at();
         if scan_row(&mut scanner, loader, &mut scratch, row)?.is_none() {
             return Ok(None);
         }
-        loader.end_row(String::new);
+        loader.end_row(Unshown(sql[start..scanner.at()].trim_ascii()));
         match scanner.another_row() {
             Some(true) => {}
             Some(false) => break,

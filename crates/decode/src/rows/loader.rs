@@ -8,7 +8,7 @@
 use crate::blocks::block::Block;
 use crate::blocks::builder::BlockBuilder;
 use crate::cells::cell::{Cell, Fault};
-use crate::cells::reject::{Counts, REJECTS_KEPT_MAX, Reject};
+use crate::cells::reject::{Counts, Place, REJECTS_KEPT_MAX, Reject, RejectCode, Source};
 use crate::rows::partition;
 use crate::rows::target::{Fill, Strictness, Target, TargetColumn, Wording};
 use tributary_types::{HiddenColumn, SqlError};
@@ -110,6 +110,9 @@ pub(crate) struct Progress {
 /// The first fault of the row under construction.
 #[derive(Debug)]
 struct RowFault {
+    code: RejectCode,
+    /// The column with the fault, where it is one's.
+    column: Option<String>,
     /// Empty if enough reasons are stored already.
     reason: String,
     /// The reader found it (and shows the source), not the check on final values.
@@ -190,7 +193,8 @@ impl<'a> Loader<'a> {
         if *fill != Fill::Missing && (column.nullable || *fill != Fill::Null) {
             return fill.push(self.builder.column_mut(column.index), column.data_type, self.now_micros);
         }
-        self.fail_with(|target| reason(target.name_of(column)));
+        let code = if *fill == Fill::Null { RejectCode::NullValue } else { RejectCode::MissingField };
+        self.fail_with(code, column, reason);
     }
 
     /// Puts a row's own list of the columns that it gives.
@@ -204,20 +208,22 @@ impl<'a> Loader<'a> {
     }
 
     #[cold]
-    fn fail_with_row(&mut self, reason: impl FnOnce(&BlockBuilder, &Target) -> String) {
+    fn fail_with_row(&mut self, code: RejectCode, reason: impl FnOnce(&BlockBuilder, &Target) -> String) {
         let is_worded = self.progress.decoded.rejects.len() < REJECTS_KEPT_MAX;
         let reason = if is_worded { reason(self.builder, self.target) } else { String::new() };
-        self.progress.fault = Some(RowFault { reason, is_conversion: false });
+        self.progress.fault = Some(RowFault { code, column: None, reason, is_conversion: false });
     }
 
     #[cold]
-    fn fail_with(&mut self, reason: impl FnOnce(&Target) -> String) {
+    fn fail_with(&mut self, code: RejectCode, column: &TargetColumn, reason: impl FnOnce(&str) -> String) {
         if self.progress.fault.is_some() {
             return;
         }
         let is_worded = self.progress.decoded.rejects.len() < REJECTS_KEPT_MAX;
-        let reason = if is_worded { reason(self.target) } else { String::new() };
-        self.progress.fault = Some(RowFault { reason, is_conversion: true });
+        let name = is_worded.then(|| self.target.name_of(column));
+        let reason = name.map(reason).unwrap_or_default();
+        self.progress.fault =
+            Some(RowFault { code, column: name.map(str::to_owned), reason, is_conversion: true });
     }
 
     /// Takes the cells of the row under construction back. It is not counted.
@@ -233,19 +239,20 @@ impl<'a> Loader<'a> {
             return;
         }
         let is_worded = self.progress.decoded.rejects.len() < REJECTS_KEPT_MAX;
-        let name = self.target.name_of(column);
-        let reason = if is_worded { column.reason(name, fault, cell, self.rules) } else { String::new() };
+        let name = is_worded.then(|| self.target.name_of(column));
+        let reason = name.map(|name| column.reason(name, fault, cell, self.rules)).unwrap_or_default();
         let is_final = matches!(fault, Fault::TooLong { .. } | Fault::TooLongString { .. });
         let is_conversion = self.rules.wording == Wording::File && !is_final;
-        self.progress.fault = Some(RowFault { reason, is_conversion });
+        let (code, column) = (RejectCode::from(fault), name.map(str::to_owned));
+        self.progress.fault = Some(RowFault { code, column, reason, is_conversion });
     }
 
-    /// Ends a row. `source_line` returns the original row.
+    /// Ends a row. `source` is the original one.
     #[inline]
-    pub(crate) fn end_row(&mut self, source_line: impl FnOnce() -> String) {
+    pub(crate) fn end_row(&mut self, source: impl Source) {
         self.progress.decoded.counts.total += 1;
         if let Some(fault) = self.progress.fault.take() {
-            return self.drop_row(fault, source_line);
+            return self.drop_row(fault, source);
         }
         for (column, fill) in self.target.filled() {
             fill.push(self.builder.column_mut(column.index), column.data_type, self.now_micros);
@@ -253,11 +260,11 @@ impl<'a> Loader<'a> {
         if let Some(partitions) = self.target.partitions()
             && !partitions.takes_row(self.builder)
         {
-            return self.drop_homeless_row(source_line);
+            return self.drop_homeless_row(source);
         }
         let stored_bytes = self.builder.stored_bytes();
         if stored_bytes > ROW_BYTES_MAX {
-            return self.drop_long_row(stored_bytes, source_line);
+            return self.drop_long_row(stored_bytes, source);
         }
         self.builder.finish_row();
         self.progress.decoded.counts.loaded += 1;
@@ -268,33 +275,41 @@ impl<'a> Loader<'a> {
 
     /// Drops a row that does not fit into a block; all rows before it have less than [`BLOCK_BYTES_TARGET`].
     #[cold]
-    fn drop_long_row(&mut self, bytes: usize, source_line: impl FnOnce() -> String) {
-        self.fail_with_row(|_, _| {
+    fn drop_long_row(&mut self, bytes: usize, source: impl Source) {
+        self.fail_with_row(RejectCode::RowTooLong, |_, _| {
             format!("the values of the row take {bytes} bytes, the limit is {ROW_BYTES_MAX}; shorten them")
         });
         if let Some(fault) = self.progress.fault.take() {
-            self.drop_row(fault, source_line);
+            self.drop_row(fault, source);
         }
     }
 
     /// Drops a row that has no partition.
     #[cold]
-    fn drop_homeless_row(&mut self, source_line: impl FnOnce() -> String) {
-        self.fail_with_row(|builder, target| partition::reason(builder, target.schema()));
+    fn drop_homeless_row(&mut self, source: impl Source) {
+        self.fail_with_row(RejectCode::NoPartition, |builder, target| {
+            partition::reason(builder, target.schema())
+        });
         if let Some(fault) = self.progress.fault.take() {
-            self.drop_row(fault, source_line);
+            self.drop_row(fault, source);
         }
     }
 
     #[cold]
-    fn drop_row(&mut self, fault: RowFault, source_line: impl FnOnce() -> String) {
+    fn drop_row(&mut self, fault: RowFault, source: impl Source) {
         self.builder.rollback_row();
-        let source_line = || if fault.is_conversion { source_line() } else { String::new() };
-        self.progress.decoded.count_reject(|| Reject { source_line: source_line(), reason: fault.reason });
+        self.progress.decoded.count_reject(|place| Reject {
+            code: fault.code,
+            column: fault.column,
+            row: Some(place.row()),
+            reason: fault.reason,
+            source_line: if fault.is_conversion { source.line() } else { String::new() },
+            raw: place.raw_of(&source),
+        });
     }
 
     /// Counts a row that never became cells.
-    pub(crate) fn reject_row(&mut self, reject: impl FnOnce() -> Reject) {
+    pub(crate) fn reject_row(&mut self, reject: impl FnOnce(Place) -> Reject) {
         self.progress.decoded.counts.total += 1;
         self.progress.decoded.count_reject(reject);
     }
@@ -315,10 +330,11 @@ impl<'a> Loader<'a> {
 
 impl Decoded {
     /// Counts a filtered row (its total is counted already) and stores its reason if there is space.
-    pub(crate) fn count_reject(&mut self, reject: impl FnOnce() -> Reject) {
+    pub(crate) fn count_reject(&mut self, reject: impl FnOnce(Place) -> Reject) {
         self.counts.filtered += 1;
-        if self.rejects.len() < REJECTS_KEPT_MAX {
-            self.rejects.push(reject());
+        let rejects = self.rejects.len();
+        if rejects < REJECTS_KEPT_MAX {
+            self.rejects.push(reject(Place::of(self.counts.total, rejects)));
         }
     }
 }

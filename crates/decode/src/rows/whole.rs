@@ -12,6 +12,7 @@ use crate::blocks::batch_block::batch_to_block;
 use crate::blocks::builder::BlockBuilder;
 use crate::cells::array_cells::ArrayCells;
 use crate::cells::cell;
+use crate::cells::reject::Source;
 use crate::rows::constant::constant;
 use crate::rows::loader::{Loader, Progress};
 use crate::rows::target::{Fill, Strictness, Target, TargetColumn};
@@ -123,20 +124,38 @@ fn row_by_row(
                 _ => {}
             }
         }
-        loader.end_row(|| match rows.first_row {
-            Some(first) => row_text(first + row as u64 + 1, row, &columns),
-            None => String::new(),
+        loader.end_row(RowOf {
+            number: rows.first_row.map(|first| first + row as u64 + 1),
+            row,
+            columns: &columns,
         });
     }
     loader.end_block();
     Ok(())
 }
 
-/// A row as the log of rejected rows shows it: its number and its values.
-fn row_text(number: u64, row: usize, columns: &[Option<ArrayCells>]) -> String {
-    let mut text = format!("row {number}:");
-    push_values(&mut text, row, columns.iter().flatten());
-    text
+/// A row of columns.
+struct RowOf<'a> {
+    /// Its number in the body, for users.
+    number: Option<u64>,
+    row: usize,
+    columns: &'a [Option<ArrayCells>],
+}
+
+impl Source for RowOf<'_> {
+    /// Its number and its values.
+    fn line(&self) -> String {
+        let Some(number) = self.number else { return String::new() };
+        let mut text = format!("row {number}:");
+        push_values(&mut text, self.row, self.columns.iter().flatten());
+        text
+    }
+
+    fn raw(&self, _: usize) -> String {
+        let mut text = String::new();
+        push_values(&mut text, self.row, self.columns.iter().flatten());
+        text.trim_start().to_owned()
+    }
 }
 
 /// The values of a row, each after a blank, as many as the log shows.

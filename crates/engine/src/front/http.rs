@@ -32,8 +32,8 @@ use tributary_ingest::{
 use tributary_table::Table;
 use tributary_types::table::Distribution;
 use tributary_types::{
-    ErrorCode, Fingerprinter, GroupCommitMode, Label, LoadName, Principal, Requirement, Secret, SqlError,
-    TableDef, TableRef, TokenHash, TxnId,
+    ErrorCode, Fingerprinter, GroupCommitMode, Label, LoadName, Principal, RejectPolicy, Requirement, Secret,
+    SqlError, TableDef, TableRef, TokenHash, TxnId,
 };
 
 /// The HTTP front end's way into the engine.
@@ -55,6 +55,7 @@ struct LoadRequest {
     /// A row whose key is not there fails a partial update.
     rejects_new_keys: bool,
     max_filter_ratio: f64,
+    rejected_rows: Option<RejectPolicy>,
     timeout: Duration,
     body: Body,
     /// The body is compressed: its length says little about its memory.
@@ -98,6 +99,7 @@ impl HttpLoads {
             partial_update: request.update.mode != UpdateMode::Upsert,
             rejects_new_keys: request.update.rejects_new_keys,
             max_filter_ratio: request.max_filter_ratio,
+            rejected_rows: request.rejected_rows,
             timeout: request.timeout,
             body: body_size(request.content_length, request.chunked),
             is_packed: request.compression != Compression::None,
@@ -230,6 +232,7 @@ impl HttpLoads {
         let is_known_again = load.is_known_again();
         let limits = LoadLimits {
             max_filter_ratio: request.max_filter_ratio,
+            rejected_rows: request.rejected_rows,
             timeout: deadline.remaining().unwrap_or(request.timeout),
             // Rows written by now are committed: the time limit ends only the wait for the group.
             interrupt: Interrupt::NEVER,

@@ -11,7 +11,7 @@ use crate::load::sink::{LoadSink, SinkError};
 use std::future::Future;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
-use tributary_decode::{Counts, Decoded, REJECTS_KEPT_MAX, Reject};
+use tributary_decode::{Counts, Decoded, Reject};
 use tributary_types::{ErrorCode, SqlError};
 
 /// The result of reading the rows of a lane, or of all.
@@ -25,9 +25,8 @@ pub(crate) struct Read {
 impl Read {
     /// Adds later counts.
     pub fn add(&mut self, counts: Counts, rejects: impl IntoIterator<Item = Reject>) {
+        Reject::append(&mut self.rejects, self.counts.total, rejects);
         self.counts = self.counts.plus(counts);
-        let room = REJECTS_KEPT_MAX.saturating_sub(self.rejects.len());
-        self.rejects.extend(rejects.into_iter().take(room));
     }
 
     /// The sum of several, in their order.

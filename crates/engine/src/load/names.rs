@@ -6,6 +6,7 @@
 //! Not here: which loads were stored ([`tributary_ingest::keys`]), and the words of answers.
 
 use super::{Load, LoadCommitted, LoadError, LoadLimits, Loads, Outcome};
+use std::sync::Arc;
 use tributary_decode::Counts;
 use tributary_ingest::{
     AnsweredAs, Claimed, FirstAnswer, IngestError, LoadRows, LoadTraits, NamedLoad, Route, TransactionStatus,
@@ -43,6 +44,13 @@ impl Loads {
     }
 }
 
+/// Whether a load is the first with its name.
+pub(super) enum Claim {
+    /// It is, or it has none.
+    Key(Option<Arc<tributary_ingest::Claim>>),
+    Repeat(Outcome),
+}
+
 impl Load {
     /// Gives the load a name, by which it may have been loaded before.
     pub fn set_name(&mut self, named: Box<NamedLoad>) {
@@ -53,16 +61,16 @@ impl Load {
         self.extras.as_ref().is_some_and(|extras| extras.named.is_some())
     }
 
-    /// Takes the load's name for its rows, or ends the load with the answer to the first one.
+    /// Takes the load's name, if it has one, for its rows, or ends the load with the answer to the first one.
     pub(super) async fn claim(
         &mut self,
         loads: &Loads,
         counts: Counts,
-        rows: &mut LoadRows,
+        rows: &LoadRows,
         limits: &LoadLimits<'_>,
-    ) -> Result<Option<Outcome>, LoadError> {
+    ) -> Result<Claim, LoadError> {
         let Some(named) = self.extras.as_mut().and_then(|extras| extras.named.take()) else {
-            return Ok(None);
+            return Ok(Claim::Key(None));
         };
         let table = self.sink.table().id();
         let sees_it = self.route != Route::GroupAsync;
@@ -74,11 +82,8 @@ impl Load {
             Ok::<_, IngestError>(claimed)
         };
         let claimed = match limits.interrupt.wait(claim).await {
-            Ok(Ok(Claimed::First(claim))) => {
-                rows.key = Some(claim);
-                return Ok(None);
-            }
-            Ok(Ok(Claimed::Repeat(first))) => Ok(Some(Outcome::repeated(first, self))),
+            Ok(Ok(Claimed::First(claim))) => return Ok(Claim::Key(Some(claim))),
+            Ok(Ok(Claimed::Repeat(first))) => Ok(Claim::Repeat(Outcome::repeated(first, self))),
             Ok(Err(error)) => Err(error.into()),
             Err(interrupted) => Err(LoadError::Interrupted(interrupted)),
         };

@@ -70,6 +70,7 @@ struct Gauges {
     session_bytes: IntGauge,
     ready: IntGauge,
     load_keys: IntGauge,
+    rejected_rows_bytes: IntGauge,
     load_key_bytes: IntGauge,
     load_channels: IntGauge,
     log_lines_dropped: IntCounter,
@@ -131,6 +132,10 @@ impl Gauges {
                 "Bytes of the prepared statements and user variables of all sessions",
             )?,
             load_keys: gauge("tributary_load_keys", "Idempotency keys that are kept")?,
+            rejected_rows_bytes: gauge(
+                "tributary_rejected_rows_bytes",
+                "Bytes of the rejected rows that are kept, in files and in memory",
+            )?,
             load_key_bytes: gauge("tributary_load_key_bytes", "Bytes of memory of idempotency keys")?,
             load_channels: gauge("tributary_load_channels", "Channels that are kept")?,
             ready: gauge("tributary_ready", "1 if /api/ready answers 200, else 0")?,
@@ -166,6 +171,8 @@ impl Gauges {
         }));
         let keys = ingest.key_figures();
         gauges.load_keys.set((keys.recent + keys.stored) as i64);
+        let rejects = ingest.reject_figures();
+        gauges.rejected_rows_bytes.set((rejects.recent_bytes + rejects.file_bytes) as i64);
         gauges.load_key_bytes.set(keys.memory_bytes as i64);
         gauges.load_channels.set(keys.channels as i64);
         gauges.tables.set(tables.len() as i64);

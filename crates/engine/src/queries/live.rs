@@ -12,11 +12,13 @@ use tributary_query::{Cell, LiveTable};
 use tributary_types::host::unix_ms;
 use tributary_types::{TableDef, TableId};
 
-/// The rows of a table. `shows` says whether the user may see a table's own, `shows_server` whether those of the server.
+/// The rows of a table. `shows` says whether the user may see a table's own, `reads` whether
+/// the user may read the table, and `shows_server` whether the user may see the rows of the server.
 pub(super) fn rows(
     table: LiveTable,
     facts: &Facts,
     shows: impl Fn(&TableDef) -> bool,
+    reads: impl Fn(&TableDef) -> bool,
     shows_server: impl Fn() -> bool,
 ) -> Vec<Vec<Cell>> {
     match table {
@@ -25,6 +27,7 @@ pub(super) fn rows(
         LiveTable::GroupQueues => group_queues(facts, shows),
         LiveTable::FinishedGroups => finished_groups(facts, shows),
         LiveTable::PreparedLoads => prepared_loads(facts, shows),
+        LiveTable::RejectedRows => rejected_rows(facts, reads),
         LiveTable::Logs if shows_server() => logs(facts),
         LiveTable::Logs => Vec::new(),
     }
@@ -116,6 +119,57 @@ fn prepared_loads(facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> Vec<Vec<C
                 load.bytes.into(),
                 load.memory_bytes.into(),
             ]
+        })
+        .collect()
+}
+
+fn rejected_rows(facts: &Facts, reads: impl Fn(&TableDef) -> bool) -> Vec<Vec<Cell>> {
+    let shown = shown_tables(facts, reads);
+    let loads = match facts.ingest.rejected_loads(|table| shown.contains_key(&table)) {
+        Ok(loads) => loads,
+        Err(error) => {
+            tracing::error!(%error, "rejected rows can't be read");
+            return Vec::new();
+        }
+    };
+    loads
+        .iter()
+        .filter_map(|load| Some((shown.get(&load.table)?, load)))
+        .flat_map(|(def, load)| {
+            let rejects = &load.rejects;
+            let row =
+                |number: Option<u64>, column: Option<&str>, code: &str, reason: &str, raw: Option<&str>| {
+                    vec![
+                        def.db.as_str().into(),
+                        def.name.as_str().into(),
+                        date_time_ms(load.at_ms).into(),
+                        load.txn.0.into(),
+                        load.label.as_str().into(),
+                        u64::from(load.load).into(),
+                        rejects.source.as_str().into(),
+                        number.into(),
+                        column.into(),
+                        code.into(),
+                        reason.into(),
+                        raw.into(),
+                        rejects.filtered.into(),
+                    ]
+                };
+            let kept = rejects.rows.iter().map(|reject| {
+                let column = reject.column.as_deref();
+                row(reject.row, column, reject.code.name(), &reject.reason, Some(&reject.raw))
+            });
+            let others = rejects.filtered - rejects.rows.len() as u64;
+            let others = (others > 0).then(|| {
+                row(
+                    None,
+                    None,
+                    "NOT_KEPT",
+                    &format!("{others} more rejected rows of the load were only counted"),
+                    None,
+                )
+            });
+            kept.chain(others).collect::<Vec<_>>()
         })
         .collect()
 }

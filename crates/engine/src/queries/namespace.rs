@@ -251,7 +251,13 @@ impl Namespace for EngineNamespace {
             let viewer = self.viewer.as_ref();
             viewer.is_some_and(|(access, who)| access.allows(who, Privilege::Admin, Object::Server))
         };
-        live::rows(table, &self.facts, shows, shows_server)
+        let reads = |def: &TableDef| {
+            let table = Object::Table { db: &def.db, table: &def.name };
+            let viewer = self.viewer.as_ref();
+            def.role.is_own()
+                && viewer.is_some_and(|(access, who)| access.allows(who, Privilege::Select, table))
+        };
+        live::rows(table, &self.facts, shows, reads, shows_server)
     }
 
     fn server_facts(&self) -> ServerFacts {

@@ -10,11 +10,11 @@
 
 use super::kind::{
     Decimal, Kind, NamedZone, any_whole, charset, decimal, flag, group_commit, new_keys, password_strength,
-    ratio, requirement, row_limit, sql_mode, switch, text, whole, zone,
+    ratio, reject_policy, requirement, row_limit, sql_mode, switch, text, whole, zone,
 };
 use super::{Effect, MAX_PREPARED_STATEMENTS, QUERY_TIMEOUT_DEFAULT_SECONDS, VERSION_COMMENT, Variable};
 use tributary_types::{
-    GROUP_CONCAT_BYTES, GroupCommitMode, PASSWORD_HISTORY_MAX, Requirement, SERVER_VERSION,
+    GROUP_CONCAT_BYTES, GroupCommitMode, PASSWORD_HISTORY_MAX, RejectPolicy, Requirement, SERVER_VERSION,
 };
 
 variables! {
@@ -520,6 +520,8 @@ variables! {
     read_own_writes: bool = false, flag(), Obeyed;
     /// Buffers grow as needed.
     read_rnd_buffer_size: i64 = 262_144, any_whole(), Kept;
+    /// `keep`: loads of the session go on when rows are rejected, which are found in `information_schema.rejected_rows`; `fail`: they fail; empty: as the table's property says.
+    rejected_rows: Option<RejectPolicy> = None, reject_policy(), Obeyed;
     /// Clients without TLS are refused if it is `ON`.
     require_secure_transport: String = "OFF".into(), text(), ReadOnly;
     /// An INSERT into a table with a sequence column must name the column.

@@ -3,7 +3,7 @@
 //! Not its business: which variables there are.
 
 use crate::variables::time_zone::{self, Zone};
-use tributary_types::{ErrorCode, GroupCommitMode, Requirement, SqlError};
+use tributary_types::{ErrorCode, GroupCommitMode, RejectPolicy, Requirement, SqlError};
 
 /// Why a text is not a value of a variable.
 #[derive(Debug)]
@@ -199,6 +199,19 @@ pub(super) const fn requirement() -> Kind<Option<Requirement>> {
             text => Requirement::parse(text).map(Some).ok_or(Wrong::Value),
         },
         show: |required| required.map_or("", Requirement::as_str).to_owned(),
+    }
+}
+
+/// The treatment of loads with rows that can't be loaded.
+pub(super) const fn reject_policy() -> Kind<Option<RejectPolicy>> {
+    Kind {
+        accepts: "an empty text, fail, keep",
+        bounds: None,
+        read: |text| match text {
+            "" => Ok(None),
+            text => RejectPolicy::parse(text).map(Some).ok_or(Wrong::Value),
+        },
+        show: |policy| policy.map_or("", RejectPolicy::as_str).to_owned(),
     }
 }
 

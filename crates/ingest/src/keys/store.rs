@@ -1,18 +1,16 @@
 //! The files of keys: which there are, and how they become few again.
 //!
-//! A file is named after the numbers of what it holds, `<first>-<last>.keys`: a new one holds one number, a merged one those of its
-//! parts. A start removes files whose numbers another one has, too, and files that were not written to their end.
-//!
 //! Invariant: a key whose record was added is found, in a file that is durable, until its time is over. Not its business: keys that
 //! are not in a file yet.
 
 use super::record::{ChannelRecord, KeyRecord};
 use super::segment::{Records, Segment, SegmentWriter};
+use crate::numbered::{NumberedFiles, Numbers};
 use parking_lot::{Mutex, RwLock};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tributary_types::{LoadKeyId, host};
 use tributary_wal::Disk;
@@ -27,13 +25,11 @@ const SMALL_RECORDS: u64 = 4096;
 const SUFFIX: &str = ".keys";
 /// The file of all channels: for each its record's length (u32) and bytes; then CRC-32C of what is before it.
 const CHANNELS: &str = "channels";
-const UNFINISHED: &str = "unfinished";
 
 /// A file with the numbers that it holds.
 #[derive(Debug)]
 struct Named {
-    first: u64,
-    last: u64,
+    numbers: Numbers,
     segment: Segment,
 }
 
@@ -42,19 +38,6 @@ impl Named {
     fn tier(&self) -> u32 {
         (self.segment.end.records / SMALL_RECORDS).max(1).ilog2() / MERGED_FILES.ilog2()
     }
-
-    fn path(&self, dir: &Path) -> PathBuf {
-        path_of(dir, self.first, self.last)
-    }
-}
-
-fn path_of(dir: &Path, first: u64, last: u64) -> PathBuf {
-    dir.join(format!("{first:016x}-{last:016x}{SUFFIX}"))
-}
-
-fn numbers_of(name: &str) -> Option<(u64, u64)> {
-    let (first, last) = name.strip_suffix(SUFFIX)?.split_once('-')?;
-    Some((u64::from_str_radix(first, 16).ok()?, u64::from_str_radix(last, 16).ok()?))
 }
 
 /// The kept keys in numbers.
@@ -68,8 +51,7 @@ pub(super) struct Stored {
 /// All files of keys.
 #[derive(Debug)]
 pub(super) struct KeyStore {
-    disk: Arc<dyn Disk>,
-    dir: PathBuf,
+    names: NumberedFiles,
     /// Oldest first.
     files: RwLock<Arc<Vec<Arc<Named>>>>,
     /// Held by the one that adds, merges or removes files.
@@ -82,28 +64,15 @@ impl KeyStore {
     /// # Errors
     /// Those of the disk; a file is damaged.
     pub fn open(disk: Arc<dyn Disk>, dir: PathBuf) -> io::Result<Self> {
-        disk.create_dir_all(&dir)?;
-        let names: Vec<String> = disk.list(&dir)?.into_iter().map(|(name, _)| name).collect();
-        let mut found: Vec<(u64, u64)> = names.iter().filter_map(|name| numbers_of(name)).collect();
-        // Of files with the same first number, the one that holds most comes first.
-        found.sort_unstable_by_key(|(first, last)| (*first, Reverse(*last)));
-        let mut files: Vec<Arc<Named>> = Vec::new();
-        for (first, last) in found {
-            let path = path_of(&dir, first, last);
-            if files.last().is_some_and(|merged| last <= merged.last) {
-                disk.remove(&path)?;
-                continue;
-            }
-            let segment = Segment::open(&*disk, &path)
+        let (names, found) = NumberedFiles::open(disk, dir, SUFFIX, Some(CHANNELS))?;
+        let open = |numbers| {
+            let path = names.path(numbers);
+            let segment = Segment::open(&*names.disk, &path)
                 .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-            files.push(Arc::new(Named { first, last, segment }));
-        }
-        for name in names.iter().filter(|name| numbers_of(name).is_none() && *name != CHANNELS) {
-            disk.remove(&dir.join(name))?;
-        }
-        // A killed process may have left names in the page cache only.
-        disk.sync_dir(&dir)?;
-        Ok(Self { disk, dir, files: RwLock::new(Arc::new(files)), changing: Mutex::default() })
+            Ok(Arc::new(Named { numbers, segment }))
+        };
+        let files = found.into_iter().map(open).collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { names, files: RwLock::new(Arc::new(files)), changing: Mutex::default() })
     }
 
     fn files(&self) -> Arc<Vec<Arc<Named>>> {
@@ -142,22 +111,13 @@ impl KeyStore {
         }
         records.sort_unstable_by_key(|record| record.id);
         let _changing = self.changing.lock();
-        let number = self.files().last().map_or(1, |file| file.last + 1);
+        let numbers = Numbers::after(self.files().last().map(|file| file.numbers));
         let count = records.len() as u64;
-        let added = self.write(number, number, count, records.into_iter().map(Ok))?;
+        let added = self.write(numbers, count, records.into_iter().map(Ok))?;
         let mut files = self.files().to_vec();
         files.extend(added);
         *self.files.write() = Arc::new(files);
         Ok(())
-    }
-
-    /// A path that is free.
-    fn unfinished(&self) -> io::Result<PathBuf> {
-        let unfinished = self.dir.join(UNFINISHED);
-        match self.disk.remove(&unfinished) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-            _ => Ok(unfinished),
-        }
     }
 
     /// Writes all channels, in place of those of before. Durable on return.
@@ -173,12 +133,12 @@ impl KeyStore {
             bytes.extend_from_slice(&record);
         }
         bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
-        let unfinished = self.unfinished()?;
-        let file = self.disk.open(&unfinished, OpenMode::CreateNew)?;
+        let unfinished = self.names.unfinished()?;
+        let file = self.names.disk.open(&unfinished, OpenMode::CreateNew)?;
         file.write_all_at(&bytes, 0)?;
         file.sync_data()?;
-        self.disk.rename(&unfinished, &self.dir.join(CHANNELS))?;
-        self.disk.sync_dir(&self.dir)
+        self.names.disk.rename(&unfinished, &self.names.dir().join(CHANNELS))?;
+        self.names.sync()
     }
 
     /// Reads the channels that were written last.
@@ -186,7 +146,7 @@ impl KeyStore {
     /// # Errors
     /// Those of the disk; the file is damaged.
     pub fn channels(&self) -> io::Result<Vec<ChannelRecord>> {
-        let file = match self.disk.open(&self.dir.join(CHANNELS), OpenMode::Existing) {
+        let file = match self.names.disk.open(&self.names.dir().join(CHANNELS), OpenMode::Existing) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
@@ -211,27 +171,24 @@ impl KeyStore {
     /// Writes a file of the records, in the order of their keys; `None` if there are none.
     fn write(
         &self,
-        first: u64,
-        last: u64,
+        numbers: Numbers,
         count: u64,
         records: impl Iterator<Item = io::Result<KeyRecord>>,
     ) -> io::Result<Option<Arc<Named>>> {
-        let unfinished = self.unfinished()?;
-        let mut writer = SegmentWriter::create(&*self.disk, &unfinished, count)?;
+        let unfinished = self.names.unfinished()?;
+        let mut writer = SegmentWriter::create(&*self.names.disk, &unfinished, count)?;
         let mut is_empty = true;
         for record in records {
             writer.add(&record?)?;
             is_empty = false;
         }
         if is_empty {
-            self.disk.remove(&unfinished)?;
+            self.names.disk.remove(&unfinished)?;
             return Ok(None);
         }
         writer.finish()?;
-        let path = path_of(&self.dir, first, last);
-        self.disk.rename(&unfinished, &path)?;
-        self.disk.sync_dir(&self.dir)?;
-        Ok(Some(Arc::new(Named { first, last, segment: Segment::open(&*self.disk, &path)? })))
+        let path = self.names.finish(&unfinished, numbers)?;
+        Ok(Some(Arc::new(Named { numbers, segment: Segment::open(&*self.names.disk, &path)? })))
     }
 
     /// Whether there are enough neighbours of about one size.
@@ -251,13 +208,13 @@ impl KeyStore {
         let parts = &files[from..from + merged_files()];
         let count = parts.iter().map(|part| part.segment.end.records).sum();
         let merged = Merge::of(parts, before_ms)?;
-        let (first, last) = (parts[0].first, parts[parts.len() - 1].last);
-        let merged = self.write(first, last, count, merged)?;
+        let numbers = Numbers { first: parts[0].numbers.first, last: parts[parts.len() - 1].numbers.last };
+        let merged = self.write(numbers, count, merged)?;
         let mut now = files[..from].to_vec();
         now.extend(merged);
         now.extend_from_slice(&files[from + merged_files()..]);
         *self.files.write() = Arc::new(now);
-        parts.iter().try_for_each(|part| self.disk.remove(&part.path(&self.dir)))?;
+        parts.iter().try_for_each(|part| self.names.remove(part.numbers))?;
         Ok(true)
     }
 
@@ -273,8 +230,8 @@ impl KeyStore {
             return Ok(());
         }
         *self.files.write() = Arc::new(kept);
-        old.iter().try_for_each(|file| self.disk.remove(&file.path(&self.dir)))?;
-        self.disk.sync_dir(&self.dir)
+        old.iter().try_for_each(|file| self.names.remove(file.numbers))?;
+        self.names.sync()
     }
 }
 
@@ -450,7 +407,7 @@ mod tests {
         let disk = MemDisk::new();
         let store = KeyStore::open(Arc::new(disk.clone()), "/keys".into()).expect("opens");
         store.add((0..60).map(|number| record(number, 1)).collect()).expect("added");
-        let path = path_of(Path::new("/keys"), 1, 1);
+        let path = store.names.path(Numbers::after(None));
         let file = disk.open(&path, disk::OpenMode::Existing).expect("there");
         let len = disk::DiskFile::len(&*file).expect("it has one");
         file.write_all_at(&[0x55], 100).expect("written");

@@ -21,6 +21,20 @@ pub enum Source {
     RoutineLoad,
 }
 
+impl Source {
+    /// The name for users.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "insert",
+            Self::StreamLoad => "stream_load",
+            Self::HttpStream => "http_stream",
+            Self::BrokerLoad => "broker_load",
+            Self::RoutineLoad => "routine_load",
+        }
+    }
+}
+
 /// The known size of the load before its rows are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {

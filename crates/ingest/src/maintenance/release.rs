@@ -1,7 +1,7 @@
 //! Releasing the logs.
 //!
 //! Invariant: a log is released up to its lowest pin: of a group or transaction that is not visible, a memtable that is not in
-//! data files, a label or progress that is not in the catalog, an idempotency key that is not in a file.
+//! data files, a label or progress that is not in the catalog, an idempotency key or a rejected row that is not in a file.
 
 use crate::ingest::Ingest;
 use crate::maintenance::wal_space::WalSpace;
@@ -27,7 +27,7 @@ impl Ingest {
         loop {
             let _ = tasks::timeout(RELEASE_INTERVAL, self.to_release.notified()).await;
             self.release_logs().await;
-            self.merge_keys().await;
+            self.merge_files().await;
         }
     }
 
@@ -47,6 +47,9 @@ impl Ingest {
         if (frees || self.core.keys.are_many()) && !self.store_keys().await {
             return;
         }
+        if (frees || self.core.rejected.are_many()) && !self.store_rejected().await {
+            return;
+        }
         for (space, lowest) in self.spaces.iter().zip(lowest) {
             space.wal.set_header_value(next_txn.0);
             space.wal.release(lowest);
@@ -55,14 +58,19 @@ impl Ingest {
 }
 
 impl Ingest {
-    /// Makes files of keys fewer, once the log was released.
-    async fn merge_keys(&self) {
+    /// Makes files of keys and of rejected rows fewer, once the log was released.
+    async fn merge_files(&self) {
         let keys = Arc::clone(&self.core.keys);
-        if !keys.has_mergeable() {
-            return;
-        }
-        if let Err(error) = tasks::blocking(move || keys.merge()).await {
+        if keys.has_mergeable()
+            && let Err(error) = tasks::blocking(move || keys.merge()).await
+        {
             tracing::warn!(%error, "files of idempotency keys can't be merged now");
+        }
+        let rejected = Arc::clone(&self.core.rejected);
+        if rejected.has_mergeable()
+            && let Err(error) = tasks::blocking(move || rejected.merge()).await
+        {
+            tracing::warn!(%error, "files of rejected rows can't be merged now");
         }
     }
 
@@ -72,6 +80,18 @@ impl Ingest {
         let outcome = tasks::blocking(move || keys.store_recent()).await;
         if let Err(error) = &outcome {
             tracing::error!(%error, "idempotency keys can't be stored; the log keeps them");
+        }
+        outcome.is_ok()
+    }
+}
+
+impl Ingest {
+    /// Moves rejected rows from the log to a file of their own. False if it failed.
+    async fn store_rejected(&self) -> bool {
+        let rejected = Arc::clone(&self.core.rejected);
+        let outcome = tasks::blocking(move || rejected.store_recent()).await;
+        if let Err(error) = &outcome {
+            tracing::error!(%error, "rejected rows can't be stored; the log keeps them");
         }
         outcome.is_ok()
     }

@@ -138,10 +138,10 @@ impl TableQueue {
                 data_entries(kind::DATA_HELD, table, group.txn, member.load, &member.rows.blocks)
             })
             .collect();
-        let keyed = group.members.iter().filter(|member| !member.is_async);
-        entries.extend(keyed.filter_map(|member| {
-            let kept = member.rows.key.as_ref()?.kept(group.txn, &group.label, AnsweredAs::GroupSync);
-            Some(record::kept(&kept, member.load))
+        let waiting = group.members.iter().filter(|member| !member.is_async);
+        entries.extend(waiting.flat_map(|member| {
+            let load = (table, group.txn, member.load);
+            member.rows.facts.entries(load, &group.label, AnsweredAs::GroupSync)
         }));
         let body = |version: Version| CommitBody {
             format: Format::default(),
@@ -257,7 +257,7 @@ impl Flight {
         let queue = Arc::clone(self.queue());
         let core = &queue.core;
         queue.publish(publication);
-        group.members.iter().filter_map(|member| member.rows.key.as_ref()).for_each(|key| key.is_stored());
+        group.members.iter().for_each(|member| member.rows.facts.are_stored());
         core.memory.published(group.bytes);
         core.memory.leave_group(group.memory_bytes);
         if queue.table.flush_due(host::now()) {

@@ -15,7 +15,7 @@ use crate::line::First;
 use crate::load::LoadRows;
 use crate::load::stages::Committed;
 use crate::queue::timer::Deadline;
-use crate::recovery::record::{self, kind};
+use crate::recovery::record::kind;
 use crate::transactions::NewTransaction;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -121,17 +121,13 @@ impl TableQueue {
     /// Joins the open group; the answer comes when the log has the rows.
     pub fn join_async(self: &Arc<Self>, rows: LoadRows) -> Result<Joined<()>, NotJoined> {
         let (sender, answer) = oneshot::channel();
-        let key = rows.key.clone();
+        let facts = rows.facts.clone();
         self.join(rows, true, true, |group, load| {
             let appends = Arc::clone(&group.appends);
-            if let Some(key) = &key {
-                key.is_submitted();
-            }
+            facts.are_submitted();
             Box::new(move |result| {
                 let outcome = result.map(|_| ()).map_err(wal_error);
-                if let Some(key) = key {
-                    key.is_settled(outcome.as_ref().err());
-                }
+                facts.are_settled(outcome.as_ref().err());
                 appends.done(load, outcome.clone());
                 // A client that went away needs no answer; its rows are in the log all the same.
                 drop(sender.send(outcome));
@@ -151,7 +147,7 @@ impl TableQueue {
         F: FnOnce(&mut Group, u32) -> Box<dyn FnOnce(Result<Appended, WalError>) + Send>,
     {
         let kind = if is_async { kind::DATA_ASYNC } else { kind::DATA_HELD };
-        let (memory, key) = (rows.memory_bytes(), rows.key.clone());
+        let (memory, facts) = (rows.memory_bytes(), rows.facts.clone());
         // Made before the lock is taken; transaction and number follow.
         let mut entries = if is_logged {
             data_entries(kind, self.table.id(), TxnId(0), 0, &rows.blocks)
@@ -184,9 +180,9 @@ impl TableQueue {
             for entry in &mut entries {
                 (entry.txn, entry.tag) = (group.txn, load);
             }
-            if is_async && let Some(key) = &key {
-                let kept = key.kept(group.txn, &group.label, AnsweredAs::GroupAsync);
-                entries.push(record::kept(&kept, load));
+            if is_async {
+                let load = (self.table.id(), group.txn, load);
+                entries.extend(facts.entries(load, &group.label, AnsweredAs::GroupAsync));
             }
             self.space.wal.offer(entries, done)
         });

@@ -96,9 +96,9 @@ impl TableQueue {
         } else {
             data_entries(kind::DATA_HELD, table, own.txn, 0, &rows.blocks)
         };
-        entries.extend(
-            rows.key.as_ref().map(|key| record::kept(&key.kept(own.txn, &own.label, AnsweredAs::Own), 0)),
-        );
+        if !blocks_are_logged {
+            entries.extend(rows.facts.entries((table, own.txn, 0), &own.label, AnsweredAs::Own));
+        }
         entries.push(record::json(kind::COMMIT, table, own.txn, &self.own_commit_body(&own, &rows, version)));
         let memory = rows.memory_bytes();
         self.core.memory.enter_group(memory);
@@ -115,7 +115,7 @@ impl TableQueue {
             reservation.hand_over();
         }
         rows.is_submitted();
-        let LoadRows { rows, bytes, unpublished, key, .. } = rows;
+        let LoadRows { rows, bytes, unpublished, facts, .. } = rows;
         let submitted = host::now();
         let done = move |result: Result<Appended, WalError>| {
             let queue = Arc::clone(flight.queue());
@@ -123,9 +123,7 @@ impl TableQueue {
                 Ok(place) => {
                     let times = CommitTimes { closed: None, submitted, durable: host::now() };
                     queue.publish(publication);
-                    if let Some(key) = &key {
-                        key.is_stored();
-                    }
+                    facts.are_stored();
                     queue.core.memory.published(memory);
                     queue.core.memory.leave_group(memory);
                     queue.core.transactions.visible(own.txn, host::unix_ms(), 1, rows, bytes);
@@ -135,9 +133,7 @@ impl TableQueue {
                 Err(error) => {
                     queue.core.memory.leave_group(memory);
                     let error = wal_error(error);
-                    if let Some(key) = &key {
-                        key.is_settled(Some(&error));
-                    }
+                    facts.are_settled(Some(&error));
                     if blocks_are_logged {
                         flight.stays_prepared(low);
                     } else {
@@ -186,6 +182,7 @@ impl TableQueue {
     ) -> Result<(), IngestError> {
         let table = self.table.id();
         let mut entries = data_entries(kind::DATA_HELD, table, txn, 0, &rows.blocks);
+        entries.extend(rows.facts.entries((table, txn, 0), &body.label, AnsweredAs::Own));
         entries.push(record::json(kind::PREPARE, table, txn, &body));
         let turn = loop {
             self.released().await;

@@ -3,7 +3,7 @@
 //! Nothing here changes anything.
 
 use crate::recovery::record::{
-    AbortBody, CommitBody, CutBody, PrepareBody, TruncateBody, kind, read, read_kept,
+    AbortBody, CommitBody, CutBody, PrepareBody, RejectedBody, TruncateBody, kind, read, read_kept,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,11 +14,11 @@ use tributary_wal::Entry;
 /// An entry of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct EntryFacts {
-    /// `data_async`, `data_held`, `commit`, `prepare`, `abort`, `truncate`, `cut`, `key`, `channel`, `skipped` or `unknown`.
+    /// `data_async`, `data_held`, `commit`, `prepare`, `abort`, `truncate`, `cut`, `key`, `channel`, `rejected`, `skipped` or `unknown`.
     pub kind: &'static str,
     pub table: u64,
     pub txn: u64,
-    /// The load's number in its transaction; of data and keys.
+    /// The load's number in its transaction; of data, keys and rejected rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<u32>,
     pub bytes: u64,
@@ -67,6 +67,7 @@ fn kind_name(number: u8) -> &'static str {
         kind::CUT => "cut",
         kind::KEY => "key",
         kind::CHANNEL => "channel",
+        kind::REJECTED => "rejected",
         _ => "unknown",
     }
 }
@@ -98,6 +99,12 @@ fn describe_body(entry: &Entry, facts: &mut EntryFacts) -> Result<(), String> {
             let record = kept.record();
             facts.rows = Some(record.counts.loaded);
             facts.label = Some(record.label.label().to_string());
+        }
+        kind::REJECTED => {
+            let body: RejectedBody = read(entry)?;
+            facts.load = Some(entry.tag);
+            facts.rows = Some(body.filtered);
+            facts.label = Some(body.label.to_string());
         }
         kind::ABORT => facts.label = Some(read::<AbortBody>(entry)?.label.to_string()),
         kind::TRUNCATE => facts.version = Some(read::<TruncateBody>(entry)?.version.0),

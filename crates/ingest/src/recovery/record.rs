@@ -12,15 +12,17 @@
 //! | 7 `Cut` | JSON [`CutBody`] | removes all rows of lower versions in some partitions |
 //! | 8 `Key` | [`KeyRecord`] | the idempotency key of a load of the transaction: counts if the load's rows do |
 //! | 9 `Channel` | [`ChannelRecord`] | the place of a load in a channel: counts if the load's rows do |
+//! | 10 `Rejected` | JSON [`RejectedBody`] | the rejected rows of a load: count if the load's rows do |
 //!
-//! The tag of a data entry, and of one with a key, is the load's number in its transaction.
+//! The tag of a data entry, and of one with a key or rejected rows, is the load's number in its transaction.
 //!
-//! Bodies in JSON are few (one per transaction) and may gain fields. A field that is added has a default, which is what
+//! Bodies in JSON are few (one per transaction, and one per load with rejected rows) and may gain fields. A field that is added has a default, which is what
 //! bodies from before it mean; a reader ignores fields that it does not know. A change that an older reader must not
 //! pass over raises the [`Format`]. Fields that were always there have no default: a body without them is damaged, and
 //! one that meant version 0 would be passed over as if it were in data files.
 
 use crate::keys::record::{ChannelRecord, Kept, KeyRecord};
+pub use crate::rejects::record::RejectedBody;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -43,6 +45,7 @@ pub mod kind {
     pub const CUT: u8 = 7;
     pub const KEY: u8 = 8;
     pub const CHANNEL: u8 = 9;
+    pub const REJECTED: u8 = 10;
 }
 
 /// The format of a body. Bodies from before it was written are of format 1.
@@ -67,7 +70,7 @@ impl Default for Format {
     }
 }
 
-const fn format_1() -> Format {
+pub(crate) const fn format_1() -> Format {
     Format(1)
 }
 

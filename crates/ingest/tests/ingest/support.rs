@@ -105,6 +105,7 @@ pub struct Machine {
     /// Whether a lone load's thread may write the log. Not where a test holds syncs, and would hold its own thread.
     pub may_write_here: bool,
     pub load_keys_max: u64,
+    pub rejected_bytes_max: u64,
 }
 
 pub struct Running {
@@ -132,6 +133,7 @@ impl Machine {
             wal_limit: WalLimit::Bytes(1 << 30),
             may_write_here: false,
             load_keys_max: 1_000_000,
+            rejected_bytes_max: 1 << 30,
         }
     }
 
@@ -164,6 +166,9 @@ impl Machine {
                 memory_limit_bytes: self.memory_limit_bytes,
                 keys_dir: "/keys".into(),
                 load_keys_max: self.load_keys_max,
+                rejected_dir: "/rejected".into(),
+                rejected_keep: LONG,
+                rejected_bytes_max: self.rejected_bytes_max,
                 label_keep: LONG,
                 precommit_timeout: LONG,
                 sweep_interval: LONG,

@@ -1,13 +1,15 @@
 //! `PROPERTIES (…)`: known properties, their legal values, and their effects.
 //!
-//! Group Commit's properties, `light_schema_change` and limits of loads have an effect. Doris's other usual properties are checked by name, stored
-//! and printed back.
+//! Group Commit's properties, `light_schema_change`, limits of loads and `rejected_rows` have an effect. Doris's other usual properties
+//! are checked by name, stored and printed back.
 
 use super::partitions::{dynamic, retention};
 use super::sequence::{SEQUENCE_COL, SEQUENCE_TYPE};
 use super::{find, refused};
 use std::collections::BTreeMap;
-use tributary_types::{ColumnDef, DELETION_VECTORS, ErrorCode, GroupCommitMode, SqlError, TableProperties};
+use tributary_types::{
+    ColumnDef, DELETION_VECTORS, ErrorCode, GroupCommitMode, RejectPolicy, SqlError, TableProperties,
+};
 
 pub const GROUP_COMMIT_INTERVAL_MS: &str = "group_commit_interval_ms";
 pub const GROUP_COMMIT_DATA_BYTES: &str = "group_commit_data_bytes";
@@ -15,6 +17,7 @@ pub const GROUP_COMMIT_MODE: &str = "group_commit_mode";
 pub const LIGHT_SCHEMA_CHANGE: &str = "light_schema_change";
 pub const MAX_LOAD_ROWS_PER_SECOND: &str = "max_load_rows_per_second";
 pub const MAX_LOAD_BYTES_PER_SECOND: &str = "max_load_bytes_per_second";
+pub const REJECTED_ROWS: &str = "rejected_rows";
 pub const REPLICATION_ALLOCATION: &str = "replication_allocation";
 pub const BLOOM_FILTER_COLUMNS: &str = "bloom_filter_columns";
 
@@ -143,13 +146,14 @@ pub(super) fn of_alter(
 }
 
 fn is_known(key: &str) -> bool {
-    const EFFECTIVE: [&str; 7] = [
+    const EFFECTIVE: [&str; 8] = [
         GROUP_COMMIT_INTERVAL_MS,
         GROUP_COMMIT_DATA_BYTES,
         GROUP_COMMIT_MODE,
         LIGHT_SCHEMA_CHANGE,
         MAX_LOAD_ROWS_PER_SECOND,
         MAX_LOAD_BYTES_PER_SECOND,
+        REJECTED_ROWS,
         REPLICATION_NUM,
     ];
     let key = match key {
@@ -182,6 +186,7 @@ fn set(
         LIGHT_SCHEMA_CHANGE => properties.light_schema_change = parse_bool(key, value)?,
         MAX_LOAD_ROWS_PER_SECOND => properties.max_load_rows_per_second = limit(key, value)?,
         MAX_LOAD_BYTES_PER_SECOND => properties.max_load_bytes_per_second = limit(key, value)?,
+        REJECTED_ROWS => properties.rejected_rows = policy(value)?,
         REPLICATION_NUM | "default.replication_num" => {
             keep(properties, REPLICATION_ALLOCATION, allocation(replication_num(value)?));
         }
@@ -247,6 +252,11 @@ fn mode(value: &str) -> Result<GroupCommitMode, SqlError> {
             "Invalid {GROUP_COMMIT_MODE}: {value}. Valid values: off_mode, async_mode, sync_mode"
         ))
     })
+}
+
+fn policy(value: &str) -> Result<RejectPolicy, SqlError> {
+    RejectPolicy::parse(value)
+        .ok_or_else(|| refused(format!("Invalid {REJECTED_ROWS}: {value}. Valid values: fail, keep")))
 }
 
 fn parse_bool(key: &str, value: &str) -> Result<bool, SqlError> {

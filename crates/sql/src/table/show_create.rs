@@ -3,7 +3,7 @@
 use super::properties::{self, KEPT};
 use std::fmt::Write;
 use tributary_types::table::{Buckets, Distribution};
-use tributary_types::{ColumnDef, DefaultValue, GroupCommitMode, TableDef};
+use tributary_types::{ColumnDef, DefaultValue, GroupCommitMode, RejectPolicy, TableDef};
 
 /// The statement that creates such a table, in Doris's layout (clients parse the column lines by their two blanks).
 #[must_use]
@@ -123,6 +123,9 @@ fn property_lines(def: &TableDef) -> Vec<String> {
         (properties::MAX_LOAD_BYTES_PER_SECOND, own.max_load_bytes_per_second),
     ] {
         lines.extend(limit.map(|limit| line(key, &limit.to_string())));
+    }
+    if own.rejected_rows != RejectPolicy::Fail {
+        lines.push(line(properties::REJECTED_ROWS, own.rejected_rows.as_str()));
     }
     lines
 }

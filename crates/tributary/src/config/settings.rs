@@ -139,6 +139,12 @@ settings! {
     /// Number of idempotency keys at which loads with new ones are refused. A key takes 85 bytes on the disk and 2 bytes of memory.
     load_keys_max: u64 = "100000000", count(1, COUNT_MAX);
 
+    /// How long rejected rows of stored loads are found in `information_schema.rejected_rows`.
+    rejected_rows_keep_seconds: Duration = "604800", seconds(1, COUNT_MAX);
+
+    /// Bytes of the files of rejected rows; when they take more, the oldest are deleted before their time.
+    rejected_rows_max_bytes: u64 = "67108864", bytes(1048576, u64::MAX);
+
     /// Timeout of a Stream Load without the header.
     stream_load_default_timeout_second: Duration = "600", seconds(1, 259_200);
 

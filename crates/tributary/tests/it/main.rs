@@ -73,6 +73,7 @@ mod privileges;
 mod python;
 mod receipts;
 mod recycle;
+mod rejected_rows;
 mod repeated_loads;
 mod rollups;
 mod routine_load;

@@ -412,9 +412,8 @@ fn read_parts(parts: Vec<Box<dyn BodyDecoder>>) -> Result<crate::Decoded, SqlErr
         while part.resume()? {
             all.blocks.extend(part.take_blocks());
         }
+        crate::Reject::append(&mut all.rejects, all.counts.total, part.rejects().iter().cloned());
         all.counts = all.counts.plus(part.counts());
-        all.rejects.extend(part.rejects().iter().cloned());
-        all.rejects.truncate(crate::REJECTS_KEPT_MAX);
     }
     Ok(all)
 }

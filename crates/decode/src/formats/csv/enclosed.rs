@@ -86,7 +86,7 @@ impl EnclosedSplitter {
         let line = self.without_carriage_return(line);
         let row = Row::new(line, &self.scratch, &self.fields);
         if !self.rules.is_text(&row) {
-            return sink.bad_encoding();
+            return sink.bad_encoding(line);
         }
         sink.row(row);
     }

@@ -9,7 +9,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(super) trait RowSink {
     fn row(&mut self, row: Row<'_>);
     /// A line that is not UTF-8.
-    fn bad_encoding(&mut self);
+    fn bad_encoding(&mut self, line: &[u8]);
 }
 
 /// The position of a field.

@@ -194,7 +194,7 @@ impl PlainSplitter {
         self.split(line);
         let row = Row::new(line, &[], &self.fields);
         if !is_text && !self.rules.is_text(&row) {
-            return sink.bad_encoding();
+            return sink.bad_encoding(line);
         }
         sink.row(row);
     }

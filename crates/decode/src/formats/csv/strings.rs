@@ -159,19 +159,20 @@ impl RowSink for TextSink<'_> {
         }
         let expected = self.text.out.column_count();
         if self.text.is_exact && row.len() != expected {
-            return self.text.out.decoded.count_reject(|| wrong_count(self.format, expected, &row));
+            let wrong = |place| wrong_count(place, self.format, expected, &row);
+            return self.text.out.decoded.count_reject(wrong);
         }
         self.text.append(&row, self.format);
     }
 
-    fn bad_encoding(&mut self) {
+    fn bad_encoding(&mut self, line: &[u8]) {
         match self.text.header {
             Header::Names { .. } => self.text.header = Header::Garbled,
             Header::Types => self.text.header = Header::Over,
             Header::Garbled => {}
             Header::Over => {
                 self.text.out.decoded.counts.total += 1;
-                self.text.out.decoded.count_reject(bad_encoding);
+                self.text.out.decoded.count_reject(|place| bad_encoding(place, line));
             }
         }
     }

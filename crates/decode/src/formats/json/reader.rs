@@ -9,7 +9,7 @@
 use super::JsonFormat;
 use super::rows::{RowSink, Rows, encoding};
 use super::scan::{Cursor, Defect, Flaw, Stop, check};
-use crate::cells::reject::{Reject, shown};
+use crate::cells::reject::{Reject, RejectCode};
 use crate::formats::body::held_bytes;
 use memchr::{memchr, memmem, memrchr};
 use tributary_types::{ErrorCode, SqlError};
@@ -124,7 +124,7 @@ impl Reader {
             State::Lines { .. } => self.lines(&rest, sink),
             State::Whole => self.text(&rest, sink),
             State::Refused(reason) => {
-                sink.reject(|| Reject { reason: (*reason).to_owned(), source_line: shown(&rest) });
+                sink.reject(|place| Reject::of_row(place, RejectCode::BadJson, (*reason).to_owned(), &rest));
             }
             State::Start if !rest.is_empty() => self.text(&rest, sink),
             State::Array { .. } => {
@@ -315,7 +315,9 @@ impl Reader {
                 sink.undo_row();
                 let Stop::Bad(defect) = stop else { return };
                 let defect = Defect { at: defect.at - at, ..defect };
-                sink.reject(|| Reject { reason: defect.reason("the row"), source_line: shown(&bytes[at..]) });
+                sink.reject(|place| {
+                    Reject::of_row(place, RejectCode::BadJson, defect.reason("the row"), &bytes[at..])
+                });
             }
         }
     }
@@ -483,7 +485,7 @@ fn is_blank(byte: u8) -> bool {
 
 /// Rejects a text.
 fn refuse(text: &[u8], sink: &mut impl RowSink, reason: impl FnOnce() -> String) {
-    sink.reject(|| Reject { reason: reason(), source_line: shown(text) });
+    sink.reject(|place| Reject::of_row(place, RejectCode::BadJson, reason(), text));
 }
 
 /// Follows the brackets and quotes of a value that arrives in pieces, to detect its end.

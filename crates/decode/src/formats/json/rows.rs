@@ -7,7 +7,7 @@ use super::keys::Keys;
 use super::path::JsonPath;
 use super::scan::{Cursor, Defect, Flaw, Stop, compact};
 use crate::cells::escapes::unescape;
-use crate::cells::reject::{Reject, shown};
+use crate::cells::reject::{Place, Reject, RejectCode};
 
 /// Takes the values of rows. Every field gets one value per row.
 pub(super) trait RowSink {
@@ -25,7 +25,7 @@ pub(super) trait RowSink {
     /// Takes the values of the row under construction back. It is not counted.
     fn undo_row(&mut self);
     /// Counts a row that was not loaded.
-    fn reject(&mut self, reject: impl FnOnce() -> Reject);
+    fn reject(&mut self, reject: impl FnOnce(Place) -> Reject);
     /// The names of the fields, if the first row determines them.
     fn name_fields(&mut self, _names: Vec<String>) {}
 }
@@ -356,12 +356,13 @@ impl Rows {
             Some(Defect { at, flaw }) => Some(Defect { at: at - start, flaw }),
             None => None,
         };
-        sink.reject(|| {
-            let reason = match defect {
-                Some(defect) => defect.reason("the row"),
-                None => self.nothing_found(),
+        sink.reject(|place| {
+            let (code, reason) = match defect {
+                Some(defect) if is_text => (RejectCode::BadJson, defect.reason("the row")),
+                Some(defect) => (RejectCode::NotUtf8, defect.reason("the row")),
+                None => (RejectCode::NoFields, self.nothing_found()),
             };
-            Reject { reason, source_line: shown(source) }
+            Reject::of_row(place, code, reason, source)
         });
     }
 

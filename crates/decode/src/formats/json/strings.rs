@@ -3,7 +3,7 @@
 use super::reader::Reader;
 use super::rows::{RowSink, Rows};
 use super::{JsonFormat, ROW_BYTES_MAX};
-use crate::cells::reject::{Counts, Reject};
+use crate::cells::reject::{Counts, Place, Reject};
 use crate::formats::body::{FieldDecoder, FieldNames};
 use crate::rows::text_batches::TextBatches;
 use arrow::array::RecordBatch;
@@ -140,7 +140,7 @@ impl RowSink for TextColumns {
         self.scratch.clear();
     }
 
-    fn reject(&mut self, reject: impl FnOnce() -> Reject) {
+    fn reject(&mut self, reject: impl FnOnce(Place) -> Reject) {
         self.out.decoded.counts.total += 1;
         self.out.decoded.count_reject(reject);
     }

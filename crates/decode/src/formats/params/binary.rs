@@ -36,6 +36,13 @@ pub(super) fn malformed(what: impl AsRef<str>) -> SqlError {
     SqlError::new(ErrorCode::MalformedPacket, format!("Malformed communication packet: {}", what.as_ref()))
 }
 
+/// A place between two parameters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct At {
+    index: usize,
+    at: usize,
+}
+
 /// Reads the values of one execution, one parameter after the other.
 pub(super) struct Reader<'a> {
     params: &'a BoundParams<'a>,
@@ -48,8 +55,18 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(params: &'a BoundParams<'a>) -> Self {
-        Self { params, index: 0, at: 0, scratch: String::new() }
+        Self::at(params, At::default())
     }
+
+    /// A reader that begins at a place.
+    pub(super) fn at(params: &'a BoundParams<'a>, At { index, at }: At) -> Self {
+        Self { params, index, at, scratch: String::new() }
+    }
+
+    pub(super) fn place(&self) -> At {
+        At { index: self.index, at: self.at }
+    }
+
     /// Puts the next parameter's value; the commonest types without a form in between.
     #[inline]
     pub(super) fn put_next(&mut self, field: usize, loader: &mut Loader<'_>) -> Result<(), SqlError> {
@@ -86,7 +103,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next parameter's value.
-    fn next_cell(&mut self) -> Result<Cell<'_>, SqlError> {
+    pub(super) fn next_cell(&mut self) -> Result<Cell<'_>, SqlError> {
         let index = self.index;
         self.index += 1;
         let params = self.params;

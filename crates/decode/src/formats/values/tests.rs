@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::{column, lines, table};
-use crate::{Counts, Reject};
+use crate::{Counts, RejectCode};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -217,7 +217,10 @@ fn a_large_statement_is_cut_into_blocks_and_each_bad_row_keeps_its_reason() {
     assert_eq!(decoded.blocks.iter().map(crate::Block::row_count).collect::<Vec<_>>(), [8192, 8192, 3416]);
     assert_eq!(decoded.rejects.len(), 200);
     let reason = "column(n) value is incorrect while strict mode is true, src value is bad".to_owned();
-    assert_eq!(decoded.rejects[49], Reject { reason, source_line: String::new() });
+    let rejected = &decoded.rejects[49];
+    assert_eq!((&rejected.reason, rejected.source_line.as_str()), (&reason, ""));
+    assert_eq!((rejected.code, rejected.column.as_deref()), (RejectCode::WrongValue, Some("n")));
+    assert_eq!((rejected.row, rejected.raw.as_str()), (Some(5_000), "('bad','text 4999')"));
     let expected: Vec<String> =
         (0..20_000).filter(|row| row % 100 != 99).map(|row| format!("{row}|text {row}")).collect();
     assert_eq!(lines(&pairs(), &decoded), expected);

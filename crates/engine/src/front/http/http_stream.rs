@@ -69,6 +69,7 @@ impl HttpLoads {
             partial_update: request.partial_columns,
             rejects_new_keys: false,
             max_filter_ratio: request.max_filter_ratio,
+            rejected_rows: request.rejected_rows,
             timeout: request.timeout,
             body: body_size(request.content_length, request.chunked),
             is_packed: request.compression != Compression::None,

@@ -22,6 +22,9 @@ use tributary_files::{FoundFile, Place};
 use tributary_http::{BodyError, LoadBody};
 use tributary_types::{ErrorCode, SqlError, TableDef};
 
+/// The most names of files that are shown as the source of rejected rows.
+const ORIGINS_SHOWN: usize = 5;
+
 /// How long a commit may wait.
 const COMMIT_WAIT_MAX: Duration = Duration::from_secs(600);
 
@@ -75,6 +78,7 @@ impl ServerJobs {
         };
         let limits = LoadLimits {
             max_filter_ratio: plan.max_filter_ratio,
+            rejected_rows: None,
             timeout: COMMIT_WAIT_MAX,
             // Rows read by now are committed.
             interrupt: Interrupt::NEVER,
@@ -128,7 +132,9 @@ impl ServerJobs {
         job.progress.file_bytes.store(bytes, Ordering::Relaxed);
         job.progress.files.store(files.len() as u64, Ordering::Relaxed);
         job.change(|record| record.begin(State::Loading, self.unix_ms()));
+        load.set_origin(origin(&files));
         let lanes = plan.parallel.clamp(1, files.len().max(1));
+        let has_many = files.len() > 1;
         let files = Arc::new(Mutex::new(files));
         let run = |(), lane: Lane| {
             let lane = Files {
@@ -146,7 +152,22 @@ impl ServerJobs {
         let read =
             side_by_side::<_, _, Read, SqlError>(&self.loads, load.sink(), interrupt, vec![(); lanes], run)
                 .await?;
-        Ok(Read::sum(read))
+        let mut read = Read::sum(read);
+        if has_many {
+            // They were counted over all files.
+            read.rejects.iter_mut().for_each(|reject| reject.row = None);
+        }
+        Ok(read)
+    }
+}
+
+/// The names of files, as many as are shown.
+fn origin(files: &VecDeque<Waiting>) -> String {
+    let names: Vec<_> = files.iter().take(ORIGINS_SHOWN).map(|waiting| waiting.file.name.as_str()).collect();
+    let names = names.join(", ");
+    match files.len().saturating_sub(ORIGINS_SHOWN) {
+        0 => names,
+        others => format!("{names} and {others} others"),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::access::{Object, Privilege};
 use crate::jobs::ServerJobs;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tributary_decode::{Counts, REJECTS_KEPT_MAX, Reject};
+use tributary_decode::{Counts, REJECTS_KEPT_MAX, Reject, RejectCode};
 use tributary_ingest::Progress;
 use tributary_kafka::Chunk;
 use tributary_sql::names::NAME_BYTES_MAX;
@@ -130,7 +130,7 @@ impl Names {
         self.stray.counts.filtered += 1;
         if self.rejects.len() < REJECTS_KEPT_MAX {
             let line = message.strip_suffix(b"\n").unwrap_or(message);
-            self.rejects.push(Reject::of_bytes(reason, line));
+            self.rejects.push(Reject::of_bytes(RejectCode::UnknownTable, reason, line));
         }
     }
 

@@ -168,6 +168,7 @@ impl Part {
         // The budget of bad rows is the job's: the good ones of a batch are loaded.
         let load_limits = LoadLimits {
             max_filter_ratio: 1.0,
+            rejected_rows: None,
             timeout: COMMIT_MAX,
             interrupt: Interrupt::NEVER,
             has_details: false,
@@ -195,6 +196,17 @@ impl Part {
         self.load.abort(reason).await;
         self.record.end(jobs, job, Counts::default(), self.bytes, Some(reason));
     }
+}
+
+/// The messages of a batch, for users: the job's topic, and for each partition the first offset and the one behind the last.
+fn origin(job: &Job, next: &Offsets) -> String {
+    let (kept, now) = (job.kept(), job.now());
+    let topic = kept.source.get("kafka_topic").map_or("", String::as_str);
+    let from = |partition| now.progress.offsets().get(partition).copied().unwrap_or_default();
+    let moved = next.iter().filter(|(partition, next)| from(*partition) < **next);
+    let offsets: Vec<String> =
+        moved.map(|(partition, next)| format!("{partition}:{}..{next}", from(partition))).collect();
+    format!("topic {topic} {}", offsets.join(" "))
 }
 
 impl Batch {
@@ -306,9 +318,10 @@ impl Batch {
             job.now().add_error_url(url);
         }
         let task_ms = self.begun.elapsed().as_millis() as u64;
+        let origin = origin(job, &self.next);
         let mut may_go_on = true;
         let mut parts = std::mem::take(&mut self.parts).into_iter();
-        while let Some(part) = parts.next() {
+        while let Some(mut part) = parts.next() {
             let is_last = parts.len() == 0;
             let counts = part.reader.counts();
             let (progress, mut statistics) = {
@@ -325,6 +338,7 @@ impl Batch {
                 counted = counts.plus(stray.counts);
             }
             let position = Position::new(generation, progress.clone(), statistics);
+            part.load.set_origin(origin.clone());
             if let Err(halt) = part.commit(jobs, job, &position, counts).await {
                 for part in parts {
                     part.abort(jobs, job, &halt.text()).await;

@@ -204,8 +204,8 @@ impl Computed {
         let decoded = decode_batch(&values, &self.target, &self.options, &mut self.builder)?;
         self.filtered += decoded.counts.filtered;
         self.loaded += decoded.counts.loaded;
-        self.rejects.extend(decoded.rejects);
-        self.rejects.truncate(REJECTS_KEPT_MAX);
+        let unplaced = decoded.rejects.into_iter().map(|reject| Reject { row: None, ..reject });
+        Reject::append(&mut self.rejects, 0, unplaced);
         self.blocks.extend(decoded.blocks);
         Ok(())
     }

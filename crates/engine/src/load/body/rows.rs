@@ -9,9 +9,7 @@ use crate::load::body::plan_error;
 use arrow::array::BooleanArray;
 use arrow::compute::filter_record_batch;
 use std::sync::Arc;
-use tributary_decode::{
-    Block, BlockBuilder, BodyDecoder, Counts, REJECTS_KEPT_MAX, Reject, batch_to_block, blocks_to_batches,
-};
+use tributary_decode::{Block, BlockBuilder, BodyDecoder, Counts, Reject, batch_to_block, blocks_to_batches};
 use tributary_query::RowFilter;
 use tributary_types::{SqlError, TableDef};
 
@@ -43,21 +41,16 @@ pub(super) struct Tallies {
 impl Tallies {
     /// Adds those of later rows.
     pub fn add(&mut self, later: Self) {
+        Reject::append(&mut self.rejects, self.counts.total, later.rejects);
+        Reject::append(&mut self.computed_rejects, 0, later.computed_rejects);
         self.counts = self.counts.plus(later.counts);
-        extend(&mut self.rejects, later.rejects);
-        extend(&mut self.computed_rejects, later.computed_rejects);
     }
 
     pub fn into_rejects(self) -> Vec<Reject> {
         let mut rejects = self.rejects;
-        extend(&mut rejects, self.computed_rejects);
+        Reject::append(&mut rejects, 0, self.computed_rejects);
         rejects
     }
-}
-
-fn extend(rejects: &mut Vec<Reject>, more: Vec<Reject>) {
-    let capacity = REJECTS_KEPT_MAX.saturating_sub(rejects.len());
-    rejects.extend(more.into_iter().take(capacity));
 }
 
 impl Computes {
@@ -68,7 +61,8 @@ impl Computes {
     fn complete(&mut self, blocks: &[Block]) -> Result<Vec<Block>, SqlError> {
         let complete = self.completer.complete(blocks)?;
         self.filtered += complete.counts.filtered;
-        extend(&mut self.rejects, complete.rejects);
+        let unplaced = complete.rejects.into_iter().map(|reject| Reject { row: None, ..reject });
+        Reject::append(&mut self.rejects, 0, unplaced);
         Ok(complete.blocks)
     }
 }

@@ -5,12 +5,13 @@
 
 use crate::answer::{Answer, Done};
 use crate::load::info::LoadInfo;
+use crate::load::lanes::Read;
 use crate::load::partial_update::KnownKeys;
 use crate::load::sink::SinkError;
 use crate::load::{Finished, Load, LoadCommitted, LoadLabel, LoadLimits, Outcome, Tally};
 use crate::session::{EngineSession, LastInsert};
 use std::sync::Arc;
-use tributary_decode::{Block, Counts};
+use tributary_decode::{Block, Counts, Reject};
 use tributary_table::Table;
 use tributary_types::{ErrorCode, Label, Retry, SqlError, TableSchema, TxnId};
 
@@ -25,7 +26,7 @@ pub(crate) struct ExplicitTransaction {
 struct TransactionLoad {
     load: Load,
     txn: TxnId,
-    counts: Counts,
+    read: Read,
 }
 
 impl EngineSession {
@@ -49,7 +50,7 @@ impl EngineSession {
         table: &Arc<Table>,
         schema: Arc<TableSchema>,
         blocks: Vec<Block>,
-        counts: Counts,
+        (counts, rejects): (Counts, Vec<Reject>),
         known_keys: Option<Box<KnownKeys>>,
     ) -> Result<(Label, TxnId), SqlError> {
         let traits = self.traits(0);
@@ -76,7 +77,7 @@ impl EngineSession {
                 let load = Load::begin(loads, Arc::clone(table), schema, &traits, label, admitted)?;
                 // Explicit transactions share no group, so they have a transaction.
                 let txn = load.transaction().map_or(TxnId(0), |(txn, _)| txn);
-                empty.insert(TransactionLoad { load, txn, counts: Counts::default() })
+                empty.insert(TransactionLoad { load, txn, read: Read::default() })
             }
         };
         open.load.must_find(known_keys);
@@ -88,7 +89,7 @@ impl EngineSession {
                 format!("{error}; the transaction was rolled back, run it again from BEGIN"),
             ));
         }
-        open.counts = open.counts.plus(counts);
+        open.read.add(counts, rejects);
         Ok((transaction.label.clone(), open.txn))
     }
 
@@ -96,7 +97,7 @@ impl EngineSession {
         let Some(ExplicitTransaction { label, load, .. }) = self.transaction.take() else {
             return Ok(Answer::ok());
         };
-        let Some(TransactionLoad { load, counts, .. }) = load else {
+        let Some(TransactionLoad { load, read, .. }) = load else {
             let info = LoadInfo { label: Some(&label), status: "VISIBLE", ..LoadInfo::default() }.text();
             return Ok(Answer::Done(Done { info, ..Done::default() }));
         };
@@ -104,12 +105,14 @@ impl EngineSession {
         // Each statement was judged on its own.
         let limits = LoadLimits {
             max_filter_ratio: 1.0,
+            rejected_rows: None,
             timeout: self.insert_timeout(),
             interrupt: self.interrupt(),
             has_details: false,
         };
+        let Read { counts, rejects } = read;
         let Finished { outcome, .. } =
-            load.finish(&self.engine.loads, Tally { counts, rejects: &[] }, limits).await;
+            load.finish(&self.engine.loads, Tally { counts, rejects: &rejects }, limits).await;
         // The transaction is over: another COMMIT would be answered with OK and store nothing.
         let outcome = outcome.map_err(|error| SqlError::from(error).with_retry(Retry::Never));
         let Outcome { committed, .. } = outcome?;

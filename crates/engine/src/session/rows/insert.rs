@@ -516,11 +516,12 @@ impl EngineSession {
         let Decoded { blocks, counts, rejects } = decoded;
         self.keep_warnings(&rejects);
         let error_url = self.engine.loads.write_error_log(&rejects, None).await;
-        if options.refuses(counts) {
+        if options.refuses(counts) && !load::keeps_rejects(&table, self.variables.values().rejected_rows) {
             self.engine.ingest.metrics().load_failed(GroupCommitMode::Off);
             return Err(refusal(options, counts, &rejects, error_url.as_deref()));
         }
-        let (label, txn) = self.add_to_transaction(&table, schema, blocks, counts, known_keys).await?;
+        let read = (counts, rejects);
+        let (label, txn) = self.add_to_transaction(&table, schema, blocks, read, known_keys).await?;
         let status = TransactionStatus::Prepare;
         let answer = InsertAnswer::of(label, txn, status);
         Ok(self.answer_insert(&table, counts, answer, error_url, false))
@@ -540,6 +541,7 @@ impl EngineSession {
         let (table, is_known_again) = (Arc::clone(load.table()), load.is_known_again());
         let limits = LoadLimits {
             max_filter_ratio: if options.strict { 0.0 } else { options.max_filter_ratio },
+            rejected_rows: self.variables.values().rejected_rows,
             timeout: self.insert_timeout(),
             interrupt: self.interrupt(),
             has_details: self.running.begun.is_some(),
@@ -704,9 +706,8 @@ fn warning_count(counts: Counts) -> u16 {
 
 fn append(all: &mut Decoded, more: Decoded) {
     all.blocks.extend(more.blocks);
+    Reject::append(&mut all.rejects, all.counts.total, more.rejects);
     all.counts = all.counts.plus(more.counts);
-    let room = tributary_decode::REJECTS_KEPT_MAX.saturating_sub(all.rejects.len());
-    all.rejects.extend(more.rejects.into_iter().take(room));
 }
 
 fn check_width(found: usize, target: &Target) -> Result<(), SqlError> {

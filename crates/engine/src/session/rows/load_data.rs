@@ -172,8 +172,13 @@ impl EngineSession {
         let (mut counts, rejects) = (reader.counts(), reader.rejects());
         self.keep_warnings(&rejects);
         let label = load.transaction().map(|(_, label)| label.as_str().to_owned()).unwrap_or_default();
-        let limits =
-            LoadLimits { max_filter_ratio, timeout, interrupt, has_details: self.running.begun.is_some() };
+        let limits = LoadLimits {
+            max_filter_ratio,
+            rejected_rows: self.variables.values().rejected_rows,
+            timeout,
+            interrupt,
+            has_details: self.running.begun.is_some(),
+        };
         let Finished { error_url, outcome } =
             load.finish(&engine.loads, Tally { counts, rejects: &rejects }, limits).await;
         match outcome {

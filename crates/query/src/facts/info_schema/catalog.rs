@@ -22,7 +22,7 @@ pub(super) const COLLATION: &str = "utf8mb4_0900_bin";
 const LOAD_JOBS: &str = "JOB_ID LABEL STATE PROGRESS TYPE ETL_INFO TASK_INFO ERROR_MSG CREATE_TIME ETL_START_TIME ETL_FINISH_TIME LOAD_START_TIME LOAD_FINISH_TIME URL JOB_DETAILS TRANSACTION_ID ERROR_TABLETS USER COMMENT FIRST_ERROR_MSG DB_NAME";
 
 /// Tables and their columns; `#` marks whole numbers.
-pub(super) const TABLES: [(&str, &str); 43] = [
+pub(super) const TABLES: [(&str, &str); 44] = [
     (
         "tables",
         "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_TYPE ENGINE VERSION# ROW_FORMAT TABLE_ROWS# AVG_ROW_LENGTH# DATA_LENGTH# MAX_DATA_LENGTH# INDEX_LENGTH# DATA_FREE# AUTO_INCREMENT# CREATE_TIME UPDATE_TIME CHECK_TIME TABLE_COLLATION CHECKSUM# CREATE_OPTIONS TABLE_COMMENT",
@@ -140,6 +140,10 @@ pub(super) const TABLES: [(&str, &str); 43] = [
         "TABLE_SCHEMA TABLE_NAME TXN_ID# LABEL CLIENT PREPARED_AT AGE_SECONDS# EXPIRES_AT LOADED_ROWS# LOADED_BYTES# MEMORY_BYTES#",
     ),
     (
+        "rejected_rows",
+        "TABLE_SCHEMA TABLE_NAME TIME TXN_ID# LABEL LOAD_ID# SOURCE ROW_NUMBER# COLUMN_NAME CODE REASON RAW_ROW FILTERED_ROWS#",
+    ),
+    (
         "wal",
         "DIRECTORY SEGMENTS# SPARE_SEGMENTS# FILE_BYTES# LIVE_BYTES# PENDING_BYTES# AVAILABLE_BYTES# START_LSN# END_LSN# FSYNCS# FRAMES# ENTRIES# WRITTEN_BYTES# TABLES# WAITING_LOADS# HELD_BY_SCHEMA HELD_BY_TABLE HELD_BY_TXN_ID# HELD_BYTES# HELD_FOR",
     ),
@@ -173,6 +177,9 @@ pub(super) fn fill(name: &str, grid: &mut Grid, namespace: &dyn Namespace, sessi
         }
         "prepared_loads" => {
             namespace.live(LiveTable::PreparedLoads).into_iter().for_each(|row| grid.push(row));
+        }
+        "rejected_rows" => {
+            namespace.live(LiveTable::RejectedRows).into_iter().for_each(|row| grid.push(row));
         }
         "wal" => namespace.live(LiveTable::Logs).into_iter().for_each(|row| grid.push(row)),
         "user_privileges" | "schema_privileges" | "table_privileges" | "column_privileges" => {
@@ -423,6 +430,7 @@ fn properties(grid: &mut Grid, namespace: &dyn Namespace) {
         all.insert("group_commit_data_bytes".to_owned(), own.group_commit_data_bytes.to_string());
         all.insert("group_commit_mode".to_owned(), own.group_commit_mode.to_string());
         all.insert("light_schema_change".to_owned(), own.light_schema_change.to_string());
+        all.insert("rejected_rows".to_owned(), own.rejected_rows.as_str().to_owned());
         for (name, limit) in [
             ("max_load_rows_per_second", own.max_load_rows_per_second),
             ("max_load_bytes_per_second", own.max_load_bytes_per_second),

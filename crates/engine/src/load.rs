@@ -21,6 +21,7 @@ pub(crate) mod load_records;
 pub(crate) mod names;
 pub(crate) mod overwrites;
 pub(crate) mod partial_update;
+pub(crate) mod replays;
 pub(crate) mod row_changes;
 pub(crate) mod sink;
 
@@ -41,6 +42,7 @@ use error_log::ErrorLog;
 use load_records::LoadRecords;
 use names::Claim;
 use overwrites::RunningOverwrites;
+use replays::RunningReplays;
 use row_changes::RowChanges;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -49,7 +51,7 @@ use tokio::sync::Semaphore;
 use tributary_decode::{Block, Counts, Reject, blocks_to_batches};
 use tributary_ingest::{
     Answered, AutoIncrements, Body, CloseReason, Ingest, IngestError, LoadRejects, LoadRows, LoadTraits,
-    NamedLoad, Reservation, Route, Source, Stages, TransactionKind, TransactionStatus, route,
+    NamedLoad, ReplayedRows, Reservation, Route, Source, Stages, TransactionKind, TransactionStatus, route,
 };
 use tributary_query::QueryEngine;
 use tributary_table::{Replaced, Table};
@@ -84,6 +86,8 @@ pub(crate) struct Loads {
     pub(crate) row_changes: RowChanges,
     /// The targets of running INSERT OVERWRITE statements.
     pub(crate) overwrites: RunningOverwrites,
+    /// The rejected rows that running statements bring again.
+    pub(crate) replays: RunningReplays,
 }
 
 /// The parts of [`Loads`].
@@ -119,6 +123,7 @@ impl Loads {
             load_records: LoadRecords::default(),
             row_changes: RowChanges::default(),
             overwrites: RunningOverwrites::default(),
+            replays: RunningReplays::default(),
         }
     }
 
@@ -226,6 +231,8 @@ struct Extras {
     named: Option<Box<NamedLoad>>,
     /// The places that its rows come from.
     origin: Option<String>,
+    /// The rejected rows of other loads that it brings again.
+    replays: Vec<ReplayedRows>,
 }
 
 /// The rows that a load replaces, with its commit.
@@ -413,6 +420,13 @@ impl Load {
         self.extras.get_or_insert_default().origin = Some(origin);
     }
 
+    /// Notes the rejected rows of other loads that this one brings again.
+    pub fn set_replays(&mut self, replays: Vec<ReplayedRows>) {
+        if !replays.is_empty() {
+            self.extras.get_or_insert_default().replays = replays;
+        }
+    }
+
     /// Makes the load's rows replace others, even if there are none; it must not join a group.
     pub fn overwrite(&mut self, what: Overwrites) {
         debug_assert!(self.reservation.is_some(), "a group replaces no rows");
@@ -585,15 +599,18 @@ impl Load {
         Finished { error_url, outcome }
     }
 
-    /// The rejected rows that are stored with the load.
+    /// The rejected rows that are stored with the load, and the marks of those it brings again.
     fn rejects(&mut self, rows: &Tally<'_>) -> Option<Box<LoadRejects>> {
         let filtered = rows.counts.filtered;
-        if filtered == 0 {
+        let extras = self.extras.as_mut();
+        let (origin, replays) = extras
+            .map(|extras| (extras.origin.take(), std::mem::take(&mut extras.replays)))
+            .unwrap_or_default();
+        if filtered == 0 && replays.is_empty() {
             return None;
         }
-        let origin = self.extras.as_mut().and_then(|extras| extras.origin.take());
         let source = origin.unwrap_or_else(|| self.source.name().to_owned());
-        Some(Box::new(LoadRejects::new(filtered, rows.rejects, source)))
+        Some(Box::new(LoadRejects { replays, ..LoadRejects::new(filtered, rows.rejects, source) }))
     }
 
     /// Sets the rows that the load replaces, if any.

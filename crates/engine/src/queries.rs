@@ -6,7 +6,8 @@ mod live;
 pub(crate) mod namespace;
 
 use crate::access::Access;
-use namespace::{EngineNamespace, Facts};
+use namespace::{EngineNamespace, Facts, RejectId};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tributary_query::QueryEngine;
 use tributary_types::Principal;
@@ -26,7 +27,17 @@ impl Queries {
 
     /// Queries over what `principal` may see.
     pub fn of(&self, principal: &Principal) -> QueryEngine {
+        self.over(principal, None)
+    }
+
+    /// Queries over what `principal` may see, with these rejected rows only.
+    pub fn over_rejects(&self, principal: &Principal, rejects: Arc<BTreeSet<RejectId>>) -> QueryEngine {
+        self.over(principal, Some(rejects))
+    }
+
+    fn over(&self, principal: &Principal, rejects: Option<Arc<BTreeSet<RejectId>>>) -> QueryEngine {
         let viewer = Some((Arc::clone(&self.policy), principal.clone()));
-        self.nobody.with_namespace(Arc::new(EngineNamespace { facts: Arc::clone(&self.facts), viewer }))
+        let facts = Arc::clone(&self.facts);
+        self.nobody.with_namespace(Arc::new(EngineNamespace { facts, viewer, rejects }))
     }
 }

@@ -346,7 +346,7 @@ impl Ingest {
     ///
     /// # Errors
     /// Those of the disk.
-    pub fn rejected_loads(&self, is_asked: impl Fn(TableId) -> bool) -> io::Result<Vec<Arc<RejectedLoad>>> {
+    pub fn rejected_loads(&self, is_asked: impl Fn(TableId) -> bool) -> io::Result<Vec<RejectedLoad>> {
         self.core.rejected.loads(is_asked)
     }
 

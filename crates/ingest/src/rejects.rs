@@ -19,7 +19,8 @@ mod store;
 use crate::rejects::record::{RejectedBody, rejected_entry};
 use crate::rejects::store::RejectStore;
 use parking_lot::Mutex;
-use std::collections::HashSet;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +42,17 @@ const RECENT_BYTES_LIMIT: u64 = 64 * 1024 * 1024;
 /// Bytes of a load beside its rows, and of a row beside its texts.
 const OVERHEAD_BYTES: usize = 160;
 
-/// The rejected rows of a load that is on its way.
+/// Rejected rows of a stored load, which another load has brought again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayedRows {
+    pub txn: TxnId,
+    /// The number of the load that rejected them in its transaction.
+    pub load: u32,
+    /// Their places among the kept rejected rows of that load, from 0.
+    pub rows: Vec<u32>,
+}
+
+/// The rejected rows of a load that is on its way, and those of other loads that it brings again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadRejects {
     /// How many rows were rejected, kept or not.
@@ -50,6 +61,7 @@ pub struct LoadRejects {
     pub source: String,
     /// The first ones.
     pub rows: Vec<Reject>,
+    pub replays: Vec<ReplayedRows>,
 }
 
 impl LoadRejects {
@@ -64,7 +76,7 @@ impl LoadRejects {
         let rows = rows.iter().take(REJECTED_ROWS_MAX).take_while(fits);
         // The log of errors has the line, which is the row or made of it.
         let kept = |reject: &Reject| Reject { source_line: String::new(), ..reject.clone() };
-        Self { filtered, source, rows: rows.map(kept).collect() }
+        Self { filtered, source, rows: rows.map(kept).collect(), replays: Vec::new() }
     }
 }
 
@@ -83,12 +95,16 @@ pub struct RejectedLoad {
     /// When they were given to the log, in Unix milliseconds.
     pub at_ms: i64,
     pub rejects: LoadRejects,
+    /// The transactions that have brought rows again, by the rows' places.
+    pub replayed_by: BTreeMap<u32, TxnId>,
 }
 
 impl RejectedLoad {
     fn bytes(&self) -> u64 {
-        let rows: usize = self.rejects.rows.iter().map(bytes_of).sum();
-        (OVERHEAD_BYTES + self.rejects.source.len() + rows) as u64
+        let LoadRejects { source, rows, replays, .. } = &self.rejects;
+        let rows: usize = rows.iter().map(bytes_of).sum();
+        let replays: usize = replays.iter().map(|replay| 16 + 4 * replay.rows.len()).sum();
+        (OVERHEAD_BYTES + source.len() + rows + replays) as u64
     }
 }
 
@@ -158,7 +174,7 @@ impl RejectedRows {
     ///
     /// # Errors
     /// A file can't be read.
-    pub fn loads(&self, is_asked: impl Fn(TableId) -> bool) -> io::Result<Vec<Arc<RejectedLoad>>> {
+    pub fn loads(&self, is_asked: impl Fn(TableId) -> bool) -> io::Result<Vec<RejectedLoad>> {
         // A load goes from one to the other under the lock.
         let (files, recent) = {
             let state = self.state.lock();
@@ -166,9 +182,12 @@ impl RejectedRows {
         };
         let mut loads = Vec::new();
         for file in files.iter() {
-            loads.extend(file.read(&is_asked)?.into_iter().map(Arc::new));
+            loads.extend(file.read(&is_asked)?);
         }
-        loads.extend(recent.into_iter().filter(|load| is_asked(load.table)));
+        let is_read = |load: &&Arc<RejectedLoad>| is_asked(load.table) || !load.rejects.replays.is_empty();
+        loads.extend(recent.iter().filter(is_read).map(|load| RejectedLoad::clone(load)));
+        mark_replayed(&mut loads);
+        loads.retain(|load| load.rejects.filtered > 0 && is_asked(load.table));
         Ok(loads)
     }
 
@@ -232,6 +251,25 @@ impl RejectedRows {
     }
 }
 
+/// Marks rows of loads that later ones have brought again.
+fn mark_replayed(loads: &mut [RejectedLoad]) {
+    let replaying: Vec<usize> =
+        (0..loads.len()).filter(|&at| !loads[at].rejects.replays.is_empty()).collect();
+    if replaying.is_empty() {
+        return;
+    }
+    let places: HashMap<(TxnId, u32), usize> =
+        loads.iter().enumerate().map(|(at, load)| ((load.txn, load.load), at)).collect();
+    for at in replaying {
+        let by = loads[at].txn;
+        for replay in loads[at].rejects.replays.clone() {
+            if let Some(&replayed) = places.get(&(replay.txn, replay.load)) {
+                loads[replayed].replayed_by.extend(replay.rows.iter().map(|&row| (row, by)));
+            }
+        }
+    }
+}
+
 impl State {
     fn keep(&mut self, load: Arc<RejectedLoad>) {
         self.recent_bytes += load.bytes();
@@ -277,6 +315,7 @@ impl HeldRejects {
             label: label.clone(),
             at_ms: host::unix_ms(),
             rejects: self.rejects.clone(),
+            replayed_by: BTreeMap::new(),
         };
         let logged = self.logged.get_or_init(|| Arc::new(logged()));
         rejected_entry(logged, &RejectedBody::of(logged, is_acknowledged))

@@ -6,74 +6,126 @@ use crate::world::World;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tributary_decode::{Reject, RejectCode};
-use tributary_ingest::{Claim, LoadFacts, LoadRejects, RejectedLoad};
+use tributary_ingest::{Claim, LoadFacts, LoadRejects, RejectedLoad, ReplayedRows};
 use tributary_types::TableId;
 
-/// How many rows of each load were rejected.
-#[derive(Debug, Default)]
-pub struct Rejected(BTreeMap<LoadId, u64>);
+/// A load with rejected rows, or one that brings a rejected row of another load again.
+#[derive(Clone, Debug, Default)]
+struct Sent {
+    filtered: u64,
+    /// The other load, and the row.
+    replays: Option<(LoadId, ReplayedRows)>,
+}
 
-fn rejects_of(id: LoadId, filtered: u64) -> LoadRejects {
+/// The loads with rejected rows.
+#[derive(Debug, Default)]
+pub struct Rejected(BTreeMap<LoadId, Sent>);
+
+fn rejects_of(id: LoadId, sent: &Sent) -> LoadRejects {
     let row = |number| Reject {
         row: Some(number),
         ..Reject::of_bytes(RejectCode::WrongValue, "not a number", format!("{id},{number}").as_bytes())
     };
-    // The last one is only counted.
-    let rows: Vec<_> = (1..filtered.max(2)).map(row).collect();
-    LoadRejects::new(filtered, &rows, id.to_string())
+    // The last one of several is only counted.
+    let kept = if sent.filtered > 1 { sent.filtered - 1 } else { sent.filtered };
+    let rows: Vec<_> = (1..=kept).map(row).collect();
+    let replays = sent.replays.iter().map(|(_, replay)| replay.clone()).collect();
+    LoadRejects { replays, ..LoadRejects::new(sent.filtered, &rows, id.to_string()) }
+}
+
+fn id_of(load: &RejectedLoad) -> Result<LoadId, Violation> {
+    let id = load.rejects.source.parse();
+    id.map_err(|_| Violation(format!("rejected rows are of a load that nobody sent: {load:?}")))
+}
+
+/// A rejected row to be brought again.
+fn replayed(world: &World) -> Option<(LoadId, ReplayedRows)> {
+    let found = world.process().ingest.rejected_loads(|_| true).ok()?;
+    if found.is_empty() {
+        return None;
+    }
+    let load = world.throw(|dice| dice.pick(&found.iter().collect::<Vec<_>>()));
+    Some((id_of(load).ok()?, ReplayedRows { txn: load.txn, load: load.load, rows: vec![0] }))
 }
 
 /// The facts about a load that is about to be sent: its key, and rejected rows if it is to have any.
 pub fn facts(world: &World, id: LoadId, key: Option<Arc<Claim>>) -> LoadFacts {
-    let filtered = match world.plan.rejects && world.throw(|dice| dice.one_in(3)) {
-        true => world.throw(|dice| dice.between(1, 5)),
-        false => 0,
-    };
-    if filtered == 0 {
+    let mut sent = Sent::default();
+    if world.plan.rejects && world.throw(|dice| dice.one_in(3)) {
+        sent.filtered = world.throw(|dice| dice.between(1, 5));
+    }
+    if world.plan.rejects && world.throw(|dice| dice.one_in(4)) {
+        sent.replays = replayed(world);
+    }
+    if sent.filtered == 0 && sent.replays.is_none() {
         world.rejected.borrow_mut().0.remove(&id);
         return world.process().ingest.load_facts(key, None);
     }
-    note!(world.trace, "rejects", id, filtered, "{filtered} rows of load {id} are rejected");
-    world.rejected.borrow_mut().0.insert(id, filtered);
-    world.process().ingest.load_facts(key, Some(Box::new(rejects_of(id, filtered))))
+    note!(world.trace, "rejects", id, sent.filtered, "of load {id}: {sent:?}");
+    let rejects = rejects_of(id, &sent);
+    world.rejected.borrow_mut().0.insert(id, sent);
+    world.process().ingest.load_facts(key, Some(Box::new(rejects)))
+}
+
+/// Whether the load is not stored for sure.
+fn is_refused(load: Option<&Load>) -> bool {
+    load.is_none_or(|load| matches!(load.fate, Fate::Never | Fate::Prepared))
+}
+
+/// Whether the load is stored for sure.
+fn is_stored(load: &Load) -> bool {
+    matches!(load.fate, Fate::Visible | Fate::Promised)
 }
 
 impl Rejected {
     /// Checks what the server has of the tables that are there.
     ///
     /// # Errors
-    /// Rejected rows that are missing, there twice, of a load that was not stored, or not as they were sent.
+    /// Rejected rows that are missing, there twice, of a load that was not stored, or not as they were sent; a row that is marked as
+    /// brought again, and was not, or the other way round.
     fn check(
         &self,
-        found: &[Arc<RejectedLoad>],
+        found: &[RejectedLoad],
         loads: &BTreeMap<LoadId, Load>,
         is_there: impl Fn(TableId) -> bool,
     ) -> Result<(), Violation> {
-        let mut seen = BTreeMap::new();
+        let mut seen: BTreeMap<LoadId, &RejectedLoad> = BTreeMap::new();
         for one in found {
-            let id: LoadId =
-                one.rejects.source.parse().map_err(|_| {
-                    Violation(format!("rejected rows are of a load that nobody sent: {one:?}"))
-                })?;
+            let id = id_of(one)?;
             let wrong =
                 |what: &str| Err(Violation(format!("the rejected rows of load {id} {what}: {one:?}")));
-            let (Some(filtered), Some(load)) = (self.0.get(&id), loads.get(&id)) else {
+            let (Some(sent), Some(load)) = (self.0.get(&id), loads.get(&id)) else {
                 return wrong("were never there");
             };
-            if one.table != load.table || one.rejects != rejects_of(id, *filtered) {
+            if one.table != load.table || one.rejects != rejects_of(id, sent) {
                 return wrong("are not as they were sent");
             }
-            if matches!(load.fate, Fate::Never | Fate::Prepared) {
+            if is_refused(Some(load)) {
                 return wrong("are kept, and the load was not stored");
             }
             if seen.insert(id, one).is_some() {
                 return wrong("are there twice");
             }
+            let brings = |(by, sent): &(&LoadId, &Sent)| {
+                sent.replays.as_ref().is_some_and(|(of, _)| *of == id) && !is_refused(loads.get(by))
+            };
+            if !one.replayed_by.is_empty() && !self.0.iter().any(|sent| brings(&sent)) {
+                return wrong("are marked, and no load has brought them again");
+            }
         }
-        for id in self.0.keys().filter(|id| !seen.contains_key(id)) {
-            let Some(load) = loads.get(id).filter(|load| is_there(load.table)) else { continue };
-            if matches!(load.fate, Fate::Visible | Fate::Promised) {
+        for (id, sent) in &self.0 {
+            let Some(load) = loads.get(id).filter(|load| is_there(load.table) && is_stored(load)) else {
+                continue;
+            };
+            if sent.filtered > 0 && !seen.contains_key(id) {
                 return Err(Violation(format!("the rejected rows of load {id} are lost: {load:?}")));
+            }
+            if let Some((of, _)) = &sent.replays
+                && seen.get(of).is_some_and(|of| of.replayed_by.is_empty())
+            {
+                return Err(Violation(format!(
+                    "load {id} has brought a rejected row of load {of} again, which is not marked"
+                )));
             }
         }
         Ok(())

@@ -24,6 +24,7 @@ mod limits;
 pub mod names;
 mod parse;
 mod properties;
+mod replays;
 mod retries;
 mod secrets;
 mod split;
@@ -43,6 +44,7 @@ pub use parse::{CreateTableAs, CreateView, ViewBody, ViewStatement};
 pub use parse::{HttpStream, parse, parse_csv_schema, parse_expression, parse_http_stream, parse_query};
 pub use parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
 pub use parse::{Recover, Recovered, RecycledId};
+pub use replays::ReplayQuery;
 pub use secrets::{Redacted, is_secret_property, outline, redacted, without_secrets};
 pub use split::split;
 pub use table::{

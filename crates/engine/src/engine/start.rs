@@ -153,7 +153,7 @@ impl Engine {
         let spill =
             Spill { directory: empty_directory(options.state_dir.join("spill"))?, limit_bytes: disk_bytes };
         let query_options = QueryOptions { spill: Some(spill), ..options.query.clone() };
-        let nobody = EngineNamespace { facts: Arc::clone(&facts), viewer: None };
+        let nobody = EngineNamespace { facts: Arc::clone(&facts), viewer: None, rejects: None };
         let query = QueryEngine::new(Arc::new(nobody), &store, query_options);
         let query = Arc::new(query.map_err(StartError::Query)?);
         let background = JobParts {

@@ -3,8 +3,9 @@
 //! Not here: the columns' names, which the query engine declares.
 
 use super::namespace::Facts;
+use super::namespace::RejectId;
 use crate::node::clock::{date_time, date_time_ms};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use tributary_ingest::CloseReason;
@@ -13,12 +14,12 @@ use tributary_types::host::unix_ms;
 use tributary_types::{TableDef, TableId};
 
 /// The rows of a table. `shows` says whether the user may see a table's own, `reads` whether
-/// the user may read the table, and `shows_server` whether the user may see the rows of the server.
+/// the user may read the table, `rejects` which rejected rows are shown if not all, and `shows_server` whether the user may see the rows of the server.
 pub(super) fn rows(
     table: LiveTable,
     facts: &Facts,
     shows: impl Fn(&TableDef) -> bool,
-    reads: impl Fn(&TableDef) -> bool,
+    (reads, rejects): (impl Fn(&TableDef) -> bool, Option<&BTreeSet<RejectId>>),
     shows_server: impl Fn() -> bool,
 ) -> Vec<Vec<Cell>> {
     match table {
@@ -27,7 +28,7 @@ pub(super) fn rows(
         LiveTable::GroupQueues => group_queues(facts, shows),
         LiveTable::FinishedGroups => finished_groups(facts, shows),
         LiveTable::PreparedLoads => prepared_loads(facts, shows),
-        LiveTable::RejectedRows => rejected_rows(facts, reads),
+        LiveTable::RejectedRows => rejected_rows(facts, reads, rejects),
         LiveTable::Logs if shows_server() => logs(facts),
         LiveTable::Logs => Vec::new(),
     }
@@ -123,7 +124,11 @@ fn prepared_loads(facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> Vec<Vec<C
         .collect()
 }
 
-fn rejected_rows(facts: &Facts, reads: impl Fn(&TableDef) -> bool) -> Vec<Vec<Cell>> {
+fn rejected_rows(
+    facts: &Facts,
+    reads: impl Fn(&TableDef) -> bool,
+    only: Option<&BTreeSet<RejectId>>,
+) -> Vec<Vec<Cell>> {
     let shown = shown_tables(facts, reads);
     let loads = match facts.ingest.rejected_loads(|table| shown.contains_key(&table)) {
         Ok(loads) => loads,
@@ -137,39 +142,56 @@ fn rejected_rows(facts: &Facts, reads: impl Fn(&TableDef) -> bool) -> Vec<Vec<Ce
         .filter_map(|load| Some((shown.get(&load.table)?, load)))
         .flat_map(|(def, load)| {
             let rejects = &load.rejects;
-            let row =
-                |number: Option<u64>, column: Option<&str>, code: &str, reason: &str, raw: Option<&str>| {
-                    vec![
-                        def.db.as_str().into(),
-                        def.name.as_str().into(),
-                        date_time_ms(load.at_ms).into(),
-                        load.txn.0.into(),
-                        load.label.as_str().into(),
-                        u64::from(load.load).into(),
-                        rejects.source.as_str().into(),
-                        number.into(),
-                        column.into(),
-                        code.into(),
-                        reason.into(),
-                        raw.into(),
-                        rejects.filtered.into(),
-                    ]
-                };
-            let kept = rejects.rows.iter().map(|reject| {
-                let column = reject.column.as_deref();
-                row(reject.row, column, reject.code.name(), &reject.reason, Some(&reject.raw))
-            });
+            let (txn, number) = (load.txn.0, u64::from(load.load));
+            let head: Vec<Cell> = vec![
+                def.db.as_str().into(),
+                def.name.as_str().into(),
+                date_time_ms(load.at_ms).into(),
+                txn.into(),
+                load.label.as_str().into(),
+                number.into(),
+                rejects.source.as_str().into(),
+            ];
+            let row = move |own: [Cell; 7]| {
+                let mut row = head.clone();
+                row.extend(own);
+                row.push(rejects.filtered.into());
+                row
+            };
+            let is_shown = |place: usize| {
+                let id = RejectId { txn, load: number, reject: place as u64 + 1 };
+                only.is_none_or(|only| only.contains(&id))
+            };
+            let kept = rejects.rows.iter().enumerate().filter(|(place, _)| is_shown(*place));
+            let mut rows: Vec<_> = kept
+                .map(|(place, reject)| {
+                    row([
+                        (place as u64 + 1).into(),
+                        reject.row.into(),
+                        reject.column.as_deref().into(),
+                        reject.code.name().into(),
+                        reject.reason.as_str().into(),
+                        reject.raw.as_str().into(),
+                        load.replayed_by.get(&(place as u32)).map(|txn| txn.0).into(),
+                    ])
+                })
+                .collect();
             let others = rejects.filtered - rejects.rows.len() as u64;
-            let others = (others > 0).then(|| {
-                row(
-                    None,
-                    None,
-                    "NOT_KEPT",
-                    &format!("{others} more rejected rows of the load were only counted"),
-                    None,
-                )
-            });
-            kept.chain(others).collect::<Vec<_>>()
+            if others > 0 && only.is_none() {
+                let reason = format!("{others} more rejected rows of the load were only counted");
+                let none = || Cell::from(None::<u64>);
+                let text = None::<&str>;
+                rows.push(row([
+                    none(),
+                    none(),
+                    text.into(),
+                    "NOT_KEPT".into(),
+                    reason.into(),
+                    text.into(),
+                    none(),
+                ]));
+            }
+            rows
         })
         .collect()
 }

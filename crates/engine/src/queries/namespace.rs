@@ -55,11 +55,23 @@ pub(crate) trait ShownJobs: Send + Sync {
     fn rows(&self, kind: JobKind, who: &Principal, db: &str) -> Vec<Vec<Cell>>;
 }
 
+/// A kept rejected row, as its table has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct RejectId {
+    pub txn: u64,
+    /// The load's number in its transaction.
+    pub load: u64,
+    /// Its number among the kept ones of the load, from 1.
+    pub reject: u64,
+}
+
 /// The server as one user may see it.
 pub(crate) struct EngineNamespace {
     pub facts: Arc<Facts>,
     /// `None`: no user; sees no tables.
     pub viewer: Option<(Arc<dyn Access>, Principal)>,
+    /// `Some`: of the rejected rows only these are seen.
+    pub rejects: Option<Arc<BTreeSet<RejectId>>>,
 }
 
 impl Facts {
@@ -257,7 +269,7 @@ impl Namespace for EngineNamespace {
             def.role.is_own()
                 && viewer.is_some_and(|(access, who)| access.allows(who, Privilege::Select, table))
         };
-        live::rows(table, &self.facts, shows, reads, shows_server)
+        live::rows(table, &self.facts, shows, (reads, self.rejects.as_deref()), shows_server)
     }
 
     fn server_facts(&self) -> ServerFacts {

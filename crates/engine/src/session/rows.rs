@@ -11,3 +11,4 @@ mod insert_parts;
 pub(super) mod load_data;
 mod loads;
 mod overwrite;
+mod replay;

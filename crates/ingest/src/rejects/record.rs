@@ -1,17 +1,18 @@
 //! The rejected rows of a load as bytes: the body of an entry of the log, and a record of a file.
 //!
 //! A body is JSON. A record of a file is little-endian: length of the body (u32), CRC-32C of what follows (u32), table (u64),
-//! transaction (u64), number of the load (u32), body.
+//! transaction (u64), number of the load (u32), 1 if it brings rejected rows of other loads again (u8), body.
 
-use super::{LoadRejects, RejectedLoad};
+use super::{LoadRejects, RejectedLoad, ReplayedRows};
 use crate::recovery::record::{self, Body, Format, kind};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use tributary_decode::Reject;
 use tributary_types::{Label, TableId, TxnId};
 use tributary_wal::Entry;
 
 /// Bytes of a record before its body.
-const HEAD_BYTES: usize = 28;
+const HEAD_BYTES: usize = 29;
 
 /// The rejected rows of a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +30,9 @@ pub struct RejectedBody {
     pub source: String,
     #[serde(default)]
     pub rows: Vec<Reject>,
+    /// Rejected rows of other loads that this one brings again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replays: Vec<ReplayedRows>,
 }
 
 impl RejectedBody {
@@ -41,13 +45,16 @@ impl RejectedBody {
             filtered: load.rejects.filtered,
             source: load.rejects.source.clone(),
             rows: load.rejects.rows.clone(),
+            replays: load.rejects.replays.clone(),
         }
     }
 
     /// The load with a number in its transaction.
     pub(crate) fn load(self, (table, txn, load): (TableId, TxnId, u32)) -> RejectedLoad {
-        let rejects = LoadRejects { filtered: self.filtered, source: self.source, rows: self.rows };
-        RejectedLoad { table, txn, load, label: self.label, at_ms: self.at_ms, rejects }
+        let Self { filtered, source, rows, replays, .. } = self;
+        let rejects = LoadRejects { filtered, source, rows, replays };
+        let (label, at_ms) = (self.label, self.at_ms);
+        RejectedLoad { table, txn, load, label, at_ms, rejects, replayed_by: BTreeMap::new() }
     }
 }
 
@@ -71,6 +78,7 @@ pub(super) fn push(load: &RejectedLoad, to: &mut Vec<u8>) {
     to.extend_from_slice(&load.table.0.to_le_bytes());
     to.extend_from_slice(&load.txn.0.to_le_bytes());
     to.extend_from_slice(&load.load.to_le_bytes());
+    to.push(u8::from(!load.rejects.replays.is_empty()));
     to.extend_from_slice(&body);
     let sum = crc32c::crc32c(&to[start + 8..]);
     to[start + 4..start + 8].copy_from_slice(&sum.to_le_bytes());
@@ -81,6 +89,7 @@ pub(super) struct Record<'a> {
     pub table: TableId,
     pub txn: TxnId,
     pub load: u32,
+    pub has_replays: bool,
     body: &'a [u8],
 }
 
@@ -102,5 +111,11 @@ pub(super) fn next<'a>(bytes: &mut &'a [u8]) -> Option<Record<'a>> {
         return None;
     }
     *bytes = rest;
-    Some(Record { table: TableId(long(8)), txn: TxnId(long(16)), load: short(24), body })
+    Some(Record {
+        table: TableId(long(8)),
+        txn: TxnId(long(16)),
+        load: short(24),
+        has_replays: head[28] == 1,
+        body,
+    })
 }

@@ -49,7 +49,7 @@ impl RejectFile {
         Ok(bytes)
     }
 
-    /// The loads of the tables, in the order in which they were stored.
+    /// The loads of the tables, and all that bring rejected rows again, in the order in which they were stored.
     ///
     /// # Errors
     /// Those of the disk.
@@ -58,7 +58,7 @@ impl RejectFile {
         let mut rest = contents.as_slice();
         let mut loads = Vec::new();
         while let Some(record) = record::next(&mut rest) {
-            if is_asked(record.table) {
+            if is_asked(record.table) || record.has_replays {
                 loads.extend(record.read());
             }
         }

@@ -14,6 +14,7 @@ fn load(txn: u64, at_ms: i64, bytes: usize) -> RejectedLoad {
         label: Label::of_group(u128::from(txn)),
         at_ms,
         rejects: LoadRejects::new(5, &[Reject { row: Some(txn), ..reject }], "here".into()),
+        replayed_by: BTreeMap::new(),
     }
 }
 
@@ -53,7 +54,7 @@ fn they_are_found_in_memory_in_files_and_after_merges_and_restarts() {
     assert_eq!(found(&all), (1..=30).collect::<Vec<_>>());
     let odd = all.loads(|table| table == TableId(2)).expect("readable");
     assert_eq!(odd.len(), 15);
-    assert_eq!(*odd[3], load(7, now, 10));
+    assert_eq!(odd[3], load(7, now, 10));
     // The log has the last ones, and one of a file.
     let all = open();
     for txn in 28..=30 {
@@ -61,6 +62,27 @@ fn they_are_found_in_memory_in_files_and_after_merges_and_restarts() {
     }
     all.recovered();
     assert_eq!(found(&all), (1..=30).collect::<Vec<_>>());
+}
+
+#[test]
+fn rows_that_a_load_of_another_table_brings_again_are_marked_with_its_transaction() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let all = Arc::new(open(&disk, u64::MAX));
+    let now = host::unix_ms();
+    store(&all, &load(2, now, 10));
+    let replays = vec![ReplayedRows { txn: TxnId(2), load: 3, rows: vec![0, 7] }];
+    let rejects = LoadRejects { replays, ..LoadRejects::default() };
+    store(&all, &RejectedLoad { rejects, ..load(5, now, 10) });
+    let marked = BTreeMap::from([(0, TxnId(5)), (7, TxnId(5))]);
+    let check = |all: &RejectedRows| {
+        let found = all.loads(|table| table == TableId(1)).expect("readable");
+        assert_eq!(found, [RejectedLoad { replayed_by: marked.clone(), ..load(2, now, 10) }]);
+        assert_eq!(all.loads(|table| table == TableId(2)).expect("readable"), []);
+    };
+    check(&all);
+    all.store_recent().expect("stored");
+    check(&all);
+    check(&open(&disk, u64::MAX));
 }
 
 #[test]

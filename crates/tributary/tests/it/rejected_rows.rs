@@ -165,8 +165,8 @@ fn a_table_or_a_load_says_whether_rejected_rows_fail_it() {
 }
 
 #[test]
-fn rejected_rows_are_loaded_again_by_a_query_over_them() {
-    let (server, mut client) = server(&[]);
+fn rejected_rows_are_loaded_again_by_a_query_over_them_which_marks_them() {
+    let (mut server, mut client) = server(&[]);
     let many: String = (0..1_500).map(|id| format!("{id}a,n{}\n", id % 10)).collect();
     let reply = load(&server, &["rejected_rows: keep"], &many).success();
     assert_eq!((reply.get("NumberLoadedRows"), reply.get("NumberFilteredRows")), ("0".into(), "1500".into()));
@@ -176,14 +176,53 @@ fn rejected_rows_are_loaded_again_by_a_query_over_them() {
         client.rows(&format!("SELECT REASON {of_load} AND CODE = 'NOT_KEPT'")),
         ["500 more rejected rows of the load were only counted"]
     );
+    let marked = |client: &mut Client| {
+        client.rows(&format!(
+            "SELECT CONCAT(COUNT(*), ' ', MIN(ROW_NUMBER), ' ', MAX(ROW_NUMBER)) {of_load} AND REPLAYED_BY_TXN_ID IS NOT NULL"
+        ))
+    };
+    let values = "CAST(REPLACE(SPLIT_PART(RAW_ROW, ',', 1), 'a', '') AS INT), SPLIT_PART(RAW_ROW, ',', 2)";
+    // A statement that fails marks nothing, nor does one that gives other rows than it reads.
+    client.error(&format!("INSERT INTO t SELECT CAST(NULL AS INT), RAW_ROW {of_load} AND ROW_NUMBER <= 400"));
+    client.ok(&format!("INSERT INTO t SELECT {values} {of_load} AND ROW_NUMBER <= 400 LIMIT 1"));
+    client.ok(&format!("INSERT INTO t SELECT CAST(COUNT(RAW_ROW) AS INT), 'n' {of_load}"));
+    client.ok("BEGIN");
+    client.ok(&format!("INSERT INTO t SELECT {values} {of_load} AND ROW_NUMBER = 1"));
+    client.ok("ROLLBACK");
+    client.ok("SYNC");
+    client.ok("TRUNCATE TABLE t");
+    assert_eq!(marked(&mut client), ["NULL"]);
+    for (mode, rows) in [("async_mode", "ROW_NUMBER <= 400"), ("off_mode", "REPLAYED_BY_TXN_ID IS NULL")] {
+        client.ok(&format!("SET group_commit = '{mode}'"));
+        client.ok(&format!("INSERT INTO t SELECT {values} {of_load} AND {rows}"));
+    }
+    let check = |client: &mut Client| {
+        client.ok("SYNC");
+        let sums = "SELECT CONCAT(COUNT(*), ' ', SUM(id), ' ', MAX(name)) FROM t";
+        assert_eq!(client.rows(sums), ["1000 499500 n9"]);
+        assert_eq!(marked(client), ["1000 1 1000"]);
+        let by = client.rows(&format!(
+            "SELECT COUNT(*) {of_load} AND REPLAYED_BY_TXN_ID IS NOT NULL GROUP BY REPLAYED_BY_TXN_ID ORDER BY REPLAYED_BY_TXN_ID"
+        ));
+        assert_eq!(by, ["400", "600"]);
+    };
+    check(&mut client);
+    server.kill();
+    server.start_again();
+    client = server.connect();
+    client.ok("USE d");
+    check(&mut client);
+    // A row that is rejected again is another one.
+    let bad = load(&server, &["rejected_rows: keep"], "x,b\n").success();
+    client.ok("SET rejected_rows = 'keep', group_commit = 'sync_mode'");
     client.ok(&format!(
-        "INSERT INTO t SELECT CAST(REPLACE(SPLIT_PART(RAW_ROW, ',', 1), 'a', '') AS INT), SPLIT_PART(RAW_ROW, ',', 2) {of_load} AND \
-         CODE = 'NULL_VALUE'"
+        "INSERT INTO t SELECT SPLIT_PART(RAW_ROW, ',', 1), 'b' FROM information_schema.rejected_rows WHERE TXN_ID = {}",
+        bad.get("TxnId")
     ));
-    assert_eq!(
-        client.rows("SELECT CONCAT(COUNT(*), ' ', SUM(id), ' ', MAX(name)) FROM t"),
-        ["1000 499500 n9"]
-    );
+    let shown = "SELECT CONCAT_WS(' ', CODE, RAW_ROW, REPLAYED_BY_TXN_ID IS NULL) FROM information_schema.rejected_rows";
+    let shown = client.rows(&format!("{shown} WHERE FILTERED_ROWS = 1 ORDER BY TXN_ID"));
+    assert_eq!(shown[0], "NULL_VALUE x,b 0");
+    assert_eq!((shown.len(), shown[1].ends_with(" 1")), (2, true), "{shown:?}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ use tributary_decode::{
     decode_values, scan_insert_head,
 };
 use tributary_ingest::{Body, IngestError, LoadTraits, Source, TransactionStatus};
-use tributary_query::ScalarValue;
+use tributary_query::{QueryEngine, ScalarValue};
 use tributary_sql::{Expr, Insert, InsertSource, SelectQuery, Value};
 use tributary_table::Table;
 use tributary_types::{
@@ -364,6 +364,8 @@ impl EngineSession {
         QueryLoad { table, target, label, known_keys }: QueryLoad,
         traits: LoadTraits,
     ) -> Result<Loaded, SqlError> {
+        let replay = self.replay(query).await?;
+        let query = replay.as_ref().map_or(query, |replay| &replay.query);
         let schema = Arc::clone(target.schema());
         let loads = &self.engine.loads;
         let admitted = loads.admit(&self.principal, &table, &traits)?;
@@ -372,7 +374,8 @@ impl EngineSession {
         load.is_found_in(target.table().partitioning.partitions());
         load.must_find(known_keys);
         let options = self.insert_options();
-        let read = self.read_parts(query, params, &target, &options, &mut load).await;
+        let queries = replay.as_ref().map_or_else(|| self.queries.clone(), |replay| replay.queries.clone());
+        let read = self.read_parts(&queries, query, params, &target, &options, &mut load).await;
         let (counts, rejects) = match read {
             Ok(read) => read,
             Err(error) => {
@@ -381,6 +384,9 @@ impl EngineSession {
                 return Err(error);
             }
         };
+        if let Some(replay) = &replay {
+            load.set_replays(replay.claim.marks(counts.total));
+        }
         self.finish_load(load, counts, &rejects, &options).await
     }
 
@@ -411,6 +417,7 @@ impl EngineSession {
     /// waits for rows.
     pub(in crate::session) async fn read_parts(
         &mut self,
+        queries: &QueryEngine,
         query: &SelectQuery,
         params: &[ScalarValue],
         target: &Target,
@@ -420,7 +427,7 @@ impl EngineSession {
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_query_timeout());
         let view = self.view();
-        let parts = interrupt.wait(self.queries.query_in_parts(&view, query, params)).await??;
+        let parts = interrupt.wait(queries.query_in_parts(&view, query, params)).await??;
         if let Some(part) = parts.first() {
             check_width(part.columns.len(), target)?;
         }
@@ -470,7 +477,7 @@ impl EngineSession {
 
     /// How long an INSERT … SELECT may read: as long as any INSERT, or less if the session has said how long a
     /// query may take.
-    fn insert_query_timeout(&self) -> Duration {
+    pub(in crate::session) fn insert_query_timeout(&self) -> Duration {
         let insert_timeout = self.insert_timeout();
         let is_default = self.variables.values().query_timeout == QUERY_TIMEOUT_DEFAULT_SECONDS
             && self.engine.limits().value(&self.principal, UserProperty::QueryTimeout).is_none();

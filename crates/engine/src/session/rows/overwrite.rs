@@ -72,7 +72,8 @@ impl EngineSession {
             InsertSource::Query(query) => {
                 check_computes(&target)?;
                 let mut load = begin(&self.engine.loads)?;
-                match self.read_parts(&query, params, &target, &options, &mut load).await {
+                let queries = self.queries.clone();
+                match self.read_parts(&queries, &query, params, &target, &options, &mut load).await {
                     Ok((counts, rejects)) => (load, counts, rejects),
                     Err(error) => {
                         self.engine.ingest.metrics().load_failed(load::mode(load.route()));

@@ -48,6 +48,7 @@ impl TestEngine {
             group_commit_data_bytes: 1 << 20,
             large_load_bytes: 1 << 20,
             session_memory_bytes: 512 << 20,
+            max_concurrent_loads: 4096,
             error_log_keep: Duration::from_secs(3600),
             dynamic_partition_interval: Duration::from_secs(3600),
             trash_expire: Duration::from_secs(86_400),

@@ -275,6 +275,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
         password_verifiers: settings.password_verifiers,
         spool_limit_bytes: settings.spool_limit_bytes,
         session_memory_bytes: settings.session_mem_limit,
+        max_concurrent_loads: settings.max_concurrent_loads,
         error_log_keep: settings.load_error_log_reserve_hours,
         dynamic_partition_interval: settings.dynamic_partition_check_interval_seconds,
         trash_expire: settings.catalog_trash_expire_second,

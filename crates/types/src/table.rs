@@ -516,6 +516,9 @@ pub struct TableProperties {
     pub group_commit_mode: GroupCommitMode,
     /// `false` makes every load its own transaction (Doris: no Group Commit for such tables).
     pub light_schema_change: bool,
+    /// Loads at a time; `None`: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_concurrent_loads: Option<u64>,
     /// Rows that loads bring, per second; `None`: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_load_rows_per_second: Option<u64>,
@@ -544,6 +547,7 @@ impl Default for TableProperties {
             group_commit_data_bytes: GROUP_COMMIT_DATA_BYTES_DEFAULT,
             group_commit_mode: GroupCommitMode::Off,
             light_schema_change: true,
+            max_concurrent_loads: None,
             max_load_rows_per_second: None,
             max_load_bytes_per_second: None,
             rejected_rows: RejectPolicy::Fail,

@@ -48,6 +48,7 @@ fn orders() -> TableDef {
             group_commit_data_bytes: 1_000_000,
             group_commit_mode: GroupCommitMode::Sync,
             light_schema_change: true,
+            max_concurrent_loads: None,
             max_load_rows_per_second: None,
             max_load_bytes_per_second: None,
             rejected_rows: RejectPolicy::Fail,

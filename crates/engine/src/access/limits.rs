@@ -1,7 +1,7 @@
-//! Limits: what users and tables may take of the server at a time and per second.
+//! Limits: what users and tables may take of the server at a time and per second, and all together at a time.
 //!
 //! A load is admitted while neither its user nor its table is in debt ([`bucket`]); what it brings is charged when it is about to be
-//! committed. Only loads of limited users and tables take a lock, once per load. A changed limit applies to the next request.
+//! committed. Only loads of limited users and tables take a lock, once per load; all count in one number. A changed limit applies to the next request.
 //!
 //! Invariant: a refused request has taken nothing of any limit, and one that was admitted is never refused later. Every
 //! [load](crate::load::Load) has an [`AdmittedLoad`].
@@ -17,7 +17,7 @@ use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tributary_catalog::{Catalog, User};
 use tributary_table::Table;
@@ -38,7 +38,13 @@ const COUNTED: [UserProperty; 6] = [
     UserProperty::MaxLoadBytesPerSecond,
 ];
 /// The properties of a table.
-const OF_TABLE: [UserProperty; 2] = [UserProperty::MaxLoadRowsPerSecond, UserProperty::MaxLoadBytesPerSecond];
+const OF_TABLE: [UserProperty; 3] = [
+    UserProperty::MaxConcurrentLoads,
+    UserProperty::MaxLoadRowsPerSecond,
+    UserProperty::MaxLoadBytesPerSecond,
+];
+/// The settings of the server.
+const OF_SERVER: [UserProperty; 1] = [UserProperty::MaxConcurrentLoads];
 
 /// Name and host of a user.
 type Account = (Arc<str>, Arc<str>);
@@ -52,6 +58,9 @@ pub(crate) struct Limits {
     /// Held while the users are read from the catalog.
     reading: Mutex<()>,
     tables: Mutex<HashMap<TableId, Arc<TableUse>>>,
+    /// Loads at a time, of all users into all tables.
+    loads: Arc<AtomicU64>,
+    loads_max: u64,
     metrics: LimitMetrics,
 }
 
@@ -79,16 +88,28 @@ struct TableUse {
 
 #[derive(Default)]
 struct TableState {
+    loads: u64,
     rows: Bucket,
     bytes: Bucket,
-    rates: TableRates,
+    limits: TableLimits,
 }
 
 /// The limits of a table.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct TableRates {
+struct TableLimits {
+    loads: Option<u64>,
     rows: Option<u64>,
     bytes: Option<u64>,
+}
+
+impl TableLimits {
+    fn of(table: &Table) -> Self {
+        table.with_def(|def| Self {
+            loads: def.properties.max_concurrent_loads,
+            rows: def.properties.max_load_rows_per_second,
+            bytes: def.properties.max_load_bytes_per_second,
+        })
+    }
 }
 
 /// The owner of a limit.
@@ -97,6 +118,7 @@ enum Owner {
     /// `'u'@'h'`
     User(String),
     Table(TableRef),
+    Server,
 }
 
 /// A request beyond a limit. The same request may succeed later.
@@ -120,6 +142,9 @@ impl fmt::Display for LimitReached {
             Owner::Table(table) => {
                 write!(f, "Table '{table}' has exceeded its property '{name}' (current value: {value})")?;
             }
+            Owner::Server => {
+                write!(f, "The server has reached its setting '{name}' (current value: {value})")?;
+            }
         }
         match self.retry_after {
             Some(after) => {
@@ -134,7 +159,7 @@ impl From<LimitReached> for SqlError {
     fn from(reached: LimitReached) -> Self {
         let code = match reached.owner {
             Owner::User(_) => ErrorCode::UserLimit,
-            Owner::Table(_) => ErrorCode::Busy,
+            Owner::Table(_) | Owner::Server => ErrorCode::Busy,
         };
         Self::new(code, reached.to_string())
     }
@@ -144,6 +169,7 @@ impl From<LimitReached> for SqlError {
 struct LimitMetrics {
     of_users: [IntCounter; COUNTED.len()],
     of_tables: [IntCounter; OF_TABLE.len()],
+    of_server: [IntCounter; OF_SERVER.len()],
     job_waits: IntCounter,
 }
 
@@ -161,6 +187,7 @@ impl LimitMetrics {
         Ok(Self {
             of_users: COUNTED.map(|property| all.with_label_values(&["user", property.name()])),
             of_tables: OF_TABLE.map(|property| all.with_label_values(&["table", property.name()])),
+            of_server: OF_SERVER.map(|property| all.with_label_values(&["server", property.name()])),
             job_waits,
         })
     }
@@ -169,6 +196,7 @@ impl LimitMetrics {
         let counters: (&[UserProperty], &[IntCounter]) = match reached.owner {
             Owner::User(_) => (&COUNTED, &self.of_users),
             Owner::Table(_) => (&OF_TABLE, &self.of_tables),
+            Owner::Server => (&OF_SERVER, &self.of_server),
         };
         let place = counters.0.iter().position(|property| *property == reached.property);
         place.into_iter().for_each(|place| counters.1[place].inc());
@@ -180,8 +208,19 @@ impl LimitMetrics {
 #[derive(Default)]
 pub(crate) struct AdmittedLoad {
     user: UserKey,
-    /// `None`: nothing limits it.
+    /// `None`: it is the server's own, or a part of one that counts.
+    _counted: Option<Counted>,
+    /// `None`: nothing else limits it.
     limited: Option<Box<LimitedLoad>>,
+}
+
+/// One of the loads of the server.
+struct Counted(Arc<AtomicU64>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The limits of a load.
@@ -190,7 +229,7 @@ struct LimitedLoad {
     table: Option<Arc<TableUse>>,
     /// Bytes that are charged already.
     bytes: u64,
-    /// Whether it counts as a running load.
+    /// Whether it counts as a running load of its user and its table.
     is_counted: bool,
 }
 
@@ -202,7 +241,7 @@ impl AdmittedLoad {
 
     /// The permission of a load that is [admitted](Limits::wait_for_load) before it reads anything.
     pub fn later(principal: &Principal) -> Self {
-        Self { user: principal.key(), limited: None }
+        Self { user: principal.key(), ..Self::default() }
     }
 
     /// Whose load it is.
@@ -219,7 +258,7 @@ impl AdmittedLoad {
         }
         if let Some(table) = &limited.table {
             let mut state = table.state.lock();
-            if let Some(rate) = state.rates.bytes {
+            if let Some(rate) = state.limits.bytes {
                 state.bytes.give_back(limited.bytes, rate, now);
             }
         }
@@ -247,11 +286,11 @@ impl LimitedLoad {
         }
         if let Some(table) = &self.table {
             let mut state = table.state.lock();
-            let rates = state.rates;
-            if let Some(rate) = rates.rows {
+            let limits = state.limits;
+            if let Some(rate) = limits.rows {
                 state.rows.take(rows, rate, now);
             }
-            if let Some(rate) = rates.bytes {
+            if let Some(rate) = limits.bytes {
                 correct(&mut state.bytes, self.bytes, bytes, rate, now);
             }
         }
@@ -271,6 +310,10 @@ impl Drop for LimitedLoad {
     fn drop(&mut self) {
         if let Some(user) = self.user.as_ref().filter(|_| self.is_counted) {
             let mut state = user.state.lock();
+            state.loads = state.loads.saturating_sub(1);
+        }
+        if let Some(table) = self.table.as_ref().filter(|_| self.is_counted) {
+            let mut state = table.state.lock();
             state.loads = state.loads.saturating_sub(1);
         }
     }
@@ -357,15 +400,18 @@ impl TableUse {
     fn admit_load(
         &self,
         bytes: u64,
-        rates: TableRates,
+        limits: TableLimits,
         now: Instant,
     ) -> Result<(), (UserProperty, u64, Duration)> {
         let mut state = self.state.lock();
-        state.rates = rates;
-        let TableState { rows, bytes: sent, .. } = &mut *state;
+        state.limits = limits;
+        if let Some(most) = limits.loads.filter(|most| state.loads >= *most) {
+            return Err((UserProperty::MaxConcurrentLoads, most, RETRY_OF_CONCURRENT));
+        }
+        let TableState { rows, bytes: sent, loads, .. } = &mut *state;
         for (property, rate, bucket) in [
-            (UserProperty::MaxLoadRowsPerSecond, rates.rows, rows),
-            (UserProperty::MaxLoadBytesPerSecond, rates.bytes, &mut *sent),
+            (UserProperty::MaxLoadRowsPerSecond, limits.rows, rows),
+            (UserProperty::MaxLoadBytesPerSecond, limits.bytes, &mut *sent),
         ] {
             if let Some(rate) = rate
                 && let Some(wait) = bucket.wait(rate, now)
@@ -373,20 +419,21 @@ impl TableUse {
                 return Err((property, rate, wait));
             }
         }
-        if let Some(rate) = rates.bytes {
+        if let Some(rate) = limits.bytes {
             sent.take(bytes, rate, now);
         }
+        *loads += 1;
         Ok(())
     }
 
     /// Whether nothing is lost if it is forgotten.
     fn is_idle(&self, now: Instant) -> bool {
         let mut state = self.state.lock();
-        let rates = state.rates;
+        let limits = state.limits;
         let is_full =
             |bucket: &mut Bucket, rate: Option<u64>| rate.is_none_or(|rate| bucket.is_full(rate, now));
         let TableState { rows, bytes, .. } = &mut *state;
-        is_full(rows, rates.rows) && is_full(bytes, rates.bytes)
+        is_full(rows, limits.rows) && is_full(bytes, limits.bytes)
     }
 }
 
@@ -395,13 +442,19 @@ impl Limits {
     ///
     /// # Errors
     /// The registry has one of the metrics already.
-    pub fn new(catalog: Arc<Catalog>, registry: &Registry) -> Result<Self, prometheus::Error> {
+    pub fn new(
+        catalog: Arc<Catalog>,
+        loads_max: u64,
+        registry: &Registry,
+    ) -> Result<Self, prometheus::Error> {
         let limits = Self {
             catalog,
             has_users: AtomicBool::new(false),
             users: ArcSwap::default(),
             reading: Mutex::new(()),
             tables: Mutex::default(),
+            loads: Arc::default(),
+            loads_max,
             metrics: LimitMetrics::new(registry)?,
         };
         limits.refresh();
@@ -454,23 +507,36 @@ impl Limits {
         table: &Table,
         bytes: Option<u64>,
     ) -> Result<AdmittedLoad, LimitReached> {
+        let counted = Some(self.count_load()?);
         let user = self.user(principal);
-        let rates = table.with_def(|def| TableRates {
-            rows: def.properties.max_load_rows_per_second,
-            bytes: def.properties.max_load_bytes_per_second,
-        });
-        if user.is_none() && rates == TableRates::default() {
-            return Ok(AdmittedLoad { user: principal.key(), limited: None });
+        let limits = TableLimits::of(table);
+        if user.is_none() && limits == TableLimits::default() {
+            return Ok(AdmittedLoad { user: principal.key(), _counted: counted, limited: None });
         }
-        let admitted = self.admit_limited(user, table, rates, bytes.unwrap_or(0), Instant::now())?;
-        Ok(AdmittedLoad { user: principal.key(), limited: Some(Box::new(admitted)) })
+        let admitted = self.admit_limited(user, table, limits, bytes.unwrap_or(0), Instant::now())?;
+        Ok(AdmittedLoad { user: principal.key(), _counted: counted, limited: Some(Box::new(admitted)) })
+    }
+
+    /// Counts a load of the server.
+    #[inline]
+    fn count_load(&self) -> Result<Counted, LimitReached> {
+        let counted = Counted(Arc::clone(&self.loads));
+        if self.loads.fetch_add(1, Ordering::Relaxed) < self.loads_max {
+            return Ok(counted);
+        }
+        Err(LimitReached {
+            owner: Owner::Server,
+            property: UserProperty::MaxConcurrentLoads,
+            value: self.loads_max,
+            retry_after: Some(RETRY_OF_CONCURRENT),
+        })
     }
 
     fn admit_limited(
         &self,
         user: Option<Arc<UserUse>>,
         table: &Table,
-        rates: TableRates,
+        limits: TableLimits,
         bytes: u64,
         now: Instant,
     ) -> Result<LimitedLoad, LimitReached> {
@@ -478,10 +544,10 @@ impl Limits {
             user.admit_load(bytes, now)?;
         }
         // From here on it is dropped, and counts no longer, if it is refused.
-        let mut admitted = LimitedLoad { is_counted: user.is_some(), user, table: None, bytes };
-        if rates != TableRates::default() {
+        let mut admitted = LimitedLoad { is_counted: true, user, table: None, bytes };
+        if limits != TableLimits::default() {
             let of_table = self.table(table.id(), now);
-            if let Err((property, value, wait)) = of_table.admit_load(bytes, rates, now) {
+            if let Err((property, value, wait)) = of_table.admit_load(bytes, limits, now) {
                 if let Some(user) = &admitted.user {
                     user.take_back(bytes, now);
                 }
@@ -496,18 +562,16 @@ impl Limits {
     /// The permission of a load that is part of an admitted one, into another table. It is charged, but neither counted nor refused.
     pub fn part_of_load(&self, principal: &Principal, table: &Table) -> AdmittedLoad {
         let user = self.user(principal);
-        let rates = table.with_def(|def| TableRates {
-            rows: def.properties.max_load_rows_per_second,
-            bytes: def.properties.max_load_bytes_per_second,
-        });
-        let of_table = (rates != TableRates::default()).then(|| {
+        let limits = TableLimits::of(table);
+        let of_table = (limits != TableLimits::default()).then(|| {
             let of_table = self.table(table.id(), Instant::now());
-            of_table.state.lock().rates = rates;
+            of_table.state.lock().limits = limits;
             of_table
         });
         let is_limited = user.is_some() || of_table.is_some();
         let limited = LimitedLoad { user, table: of_table, bytes: 0, is_counted: false };
-        AdmittedLoad { user: principal.key(), limited: is_limited.then(|| Box::new(limited)) }
+        let limited = is_limited.then(|| Box::new(limited));
+        AdmittedLoad { user: principal.key(), _counted: None, limited }
     }
 
     /// Waits until a job's load is admitted; without a table, until its user is.
@@ -521,10 +585,15 @@ impl Limits {
 
     /// Admits a load into tables that are not known yet.
     fn try_admit_tables(&self, principal: &Principal) -> Result<AdmittedLoad, LimitReached> {
-        let Some(user) = self.user(principal) else { return Ok(AdmittedLoad::later(principal)) };
-        user.admit_load(0, Instant::now())?;
-        let limited = LimitedLoad { user: Some(user), table: None, bytes: 0, is_counted: true };
-        Ok(AdmittedLoad { user: principal.key(), limited: Some(Box::new(limited)) })
+        let counted = Some(self.count_load()?);
+        let limited = match self.user(principal) {
+            Some(user) => {
+                user.admit_load(0, Instant::now())?;
+                Some(Box::new(LimitedLoad { user: Some(user), table: None, bytes: 0, is_counted: true }))
+            }
+            None => None,
+        };
+        Ok(AdmittedLoad { user: principal.key(), _counted: counted, limited })
     }
 
     /// Admits a query.

@@ -127,7 +127,11 @@ impl Engine {
         let options = Arc::new(options);
         let facts = Arc::new(Facts {
             names: Arc::new(names(&catalog, tables)),
-            limits: Arc::new(Limits::new(Arc::clone(&catalog), metrics.registry())?),
+            limits: Arc::new(Limits::new(
+                Arc::clone(&catalog),
+                options.max_concurrent_loads,
+                metrics.registry(),
+            )?),
             catalog: Arc::clone(&catalog),
             processes: Arc::default(),
             ingest: Arc::clone(&ingest),

@@ -28,6 +28,8 @@ pub struct EngineOptions {
     /// Bytes that the prepared statements and user variables of all sessions may take.
     pub session_memory_bytes: u64,
     pub error_log_keep: Duration,
+    /// Loads at a time, of all users.
+    pub max_concurrent_loads: u64,
     /// The disk space that bodies waiting to be read may use together, and the same for spilling queries; 0 means a tenth of the
     /// free space.
     pub spool_limit_bytes: u64,

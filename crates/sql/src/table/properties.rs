@@ -15,6 +15,7 @@ pub const GROUP_COMMIT_INTERVAL_MS: &str = "group_commit_interval_ms";
 pub const GROUP_COMMIT_DATA_BYTES: &str = "group_commit_data_bytes";
 pub const GROUP_COMMIT_MODE: &str = "group_commit_mode";
 pub const LIGHT_SCHEMA_CHANGE: &str = "light_schema_change";
+pub const MAX_CONCURRENT_LOADS: &str = "max_concurrent_loads";
 pub const MAX_LOAD_ROWS_PER_SECOND: &str = "max_load_rows_per_second";
 pub const MAX_LOAD_BYTES_PER_SECOND: &str = "max_load_bytes_per_second";
 pub const REJECTED_ROWS: &str = "rejected_rows";
@@ -146,11 +147,12 @@ pub(super) fn of_alter(
 }
 
 fn is_known(key: &str) -> bool {
-    const EFFECTIVE: [&str; 8] = [
+    const EFFECTIVE: [&str; 9] = [
         GROUP_COMMIT_INTERVAL_MS,
         GROUP_COMMIT_DATA_BYTES,
         GROUP_COMMIT_MODE,
         LIGHT_SCHEMA_CHANGE,
+        MAX_CONCURRENT_LOADS,
         MAX_LOAD_ROWS_PER_SECOND,
         MAX_LOAD_BYTES_PER_SECOND,
         REJECTED_ROWS,
@@ -184,6 +186,7 @@ fn set(
         GROUP_COMMIT_DATA_BYTES => properties.group_commit_data_bytes = data_bytes(value)?,
         GROUP_COMMIT_MODE => properties.group_commit_mode = mode(value)?,
         LIGHT_SCHEMA_CHANGE => properties.light_schema_change = parse_bool(key, value)?,
+        MAX_CONCURRENT_LOADS => properties.max_concurrent_loads = limit(key, value)?,
         MAX_LOAD_ROWS_PER_SECOND => properties.max_load_rows_per_second = limit(key, value)?,
         MAX_LOAD_BYTES_PER_SECOND => properties.max_load_bytes_per_second = limit(key, value)?,
         REJECTED_ROWS => properties.rejected_rows = policy(value)?,

@@ -119,6 +119,7 @@ fn property_lines(def: &TableDef) -> Vec<String> {
         lines.push(line(properties::GROUP_COMMIT_MODE, own.group_commit_mode.as_str()));
     }
     for (key, limit) in [
+        (properties::MAX_CONCURRENT_LOADS, own.max_concurrent_loads),
         (properties::MAX_LOAD_ROWS_PER_SECOND, own.max_load_rows_per_second),
         (properties::MAX_LOAD_BYTES_PER_SECOND, own.max_load_bytes_per_second),
     ] {

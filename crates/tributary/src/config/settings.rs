@@ -145,6 +145,9 @@ settings! {
     /// Bytes of the files of rejected rows; when they take more, the oldest are deleted before their time.
     rejected_rows_max_bytes: u64 = "67108864", bytes(1048576, u64::MAX);
 
+    /// Number of loads at a time, of all users and by whatever way, at which further ones are refused; jobs wait.
+    max_concurrent_loads: u64 = "4096", count(1, COUNT_MAX);
+
     /// Timeout of a Stream Load without the header.
     stream_load_default_timeout_second: Duration = "600", seconds(1, 259_200);
 

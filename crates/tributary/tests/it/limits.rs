@@ -204,6 +204,38 @@ fn requests_and_bytes_are_limited_by_the_second() {
 }
 
 #[test]
+fn tables_and_the_server_limit_loads_at_a_time() {
+    let (server, mut root) = with_settings(&[("max_concurrent_loads", "2")]);
+    root.ok("ALTER TABLE t SET ('max_concurrent_loads' = '1')");
+    assert!(root.rows("SHOW CREATE TABLE t").join("").contains("\"max_concurrent_loads\" = \"1\""));
+    root.ok("CREATE TABLE u LIKE t");
+    root.ok("ALTER TABLE u SET ('max_concurrent_loads' = '-1')");
+    let (mut one, mut other) = (connect(&server), connect(&server));
+    one.ok("BEGIN");
+    one.ok("INSERT INTO t VALUES (1, 'a')");
+    let error = other.error("INSERT INTO t VALUES (3, 'c')");
+    let text = "Table 'd.t' has exceeded its property 'max_concurrent_loads' (current value: 1); nothing was done, retry it in 1.000 s";
+    assert_eq!((error.number, error.message.as_str()), (1205, text));
+    too_many(stream_load(&server, "amy").body("1,a\n"), "Table 'd.t' has exceeded its property");
+    other.ok("BEGIN");
+    other.ok("INSERT INTO u VALUES (2, 'b')");
+    let error = root.error("INSERT INTO u VALUES (3, 'c')");
+    let text = "The server has reached its setting 'max_concurrent_loads' (current value: 2); nothing was done, retry it in 1.000 s";
+    assert_eq!((error.number, error.message.as_str()), (1205, text));
+    one.ok("COMMIT");
+    root.ok("INSERT INTO u VALUES (3, 'c')");
+    root.ok("INSERT INTO t VALUES (3, 'c')");
+    other.ok("COMMIT");
+    let counted = Curl::get(&format!("http://127.0.0.1:{}/metrics", server.http_port())).text();
+    for line in [
+        "tributary_limit_refusals_total{limit=\"max_concurrent_loads\",of=\"table\"} 2",
+        "tributary_limit_refusals_total{limit=\"max_concurrent_loads\",of=\"server\"} 1",
+    ] {
+        assert!(counted.contains(line), "{line}: {counted}");
+    }
+}
+
+#[test]
 fn loads_and_queries_at_a_time_are_limited_and_counted_until_they_end() {
     let (server, mut root) = server();
     root.ok("SET PROPERTY FOR amy 'max_concurrent_loads' = '1'");

@@ -33,12 +33,12 @@ impl Case {
 
     /// A load of `bytes` known bytes at a time.
     fn load(&self, bytes: u64, milliseconds: u64) -> Result<LimitedLoad, LimitReached> {
-        self.load_into(TableRates::default(), bytes, milliseconds)
+        self.load_into(TableLimits::default(), bytes, milliseconds)
     }
 
     fn load_into(
         &self,
-        rates: TableRates,
+        rates: TableLimits,
         bytes: u64,
         milliseconds: u64,
     ) -> Result<LimitedLoad, LimitReached> {
@@ -133,7 +133,7 @@ async fn requests_rows_and_bytes_are_limited_by_the_second_and_debts_are_paid_fi
 async fn a_load_that_the_table_refuses_has_taken_nothing_of_its_user() {
     let limits = [(UserProperty::MaxLoadRequestsPerSecond, 2), (UserProperty::MaxLoadBytesPerSecond, 10)];
     let case = Case::with(&limits).await;
-    let rates = TableRates { rows: Some(5), bytes: None };
+    let rates = TableLimits { rows: Some(5), ..TableLimits::default() };
     let load = case.load_into(rates, 1, 0).expect("the first");
     load.charge(10, 1, case.at(0));
     for _ in 0..20 {
@@ -185,7 +185,7 @@ async fn a_job_waits_for_its_limit_and_goes_on_when_it_is_raised() {
 #[tokio::test]
 async fn tables_that_have_rested_are_forgotten() {
     let case = Case::with(&[]).await;
-    let rates = TableRates { rows: Some(5), bytes: None };
+    let rates = TableLimits { rows: Some(5), ..TableLimits::default() };
     let load = case.load_into(rates, 1, 0).expect("the first");
     load.charge(5, 1, case.at(0));
     drop(load);

@@ -432,6 +432,7 @@ fn properties(grid: &mut Grid, namespace: &dyn Namespace) {
         all.insert("light_schema_change".to_owned(), own.light_schema_change.to_string());
         all.insert("rejected_rows".to_owned(), own.rejected_rows.as_str().to_owned());
         for (name, limit) in [
+            ("max_concurrent_loads", own.max_concurrent_loads),
             ("max_load_rows_per_second", own.max_load_rows_per_second),
             ("max_load_bytes_per_second", own.max_load_bytes_per_second),
         ] {

@@ -714,7 +714,7 @@ mod tests {
         };
         let finish = load.finish(&test.engine.loads, Tally::default(), limits);
         let size = size_of_val(&finish);
-        assert!(size <= 2448, "finish: {size}");
+        assert!(size <= 2464, "finish: {size}");
         finish.await.outcome.expect("committed");
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! They are an entry of the log next to the load's good rows, in the same frame, or in that of the load's commit. So they are durable
 //! and count if and only if the good rows do. From then on they are **recent**: in memory. Before the log is released, they go to a
-//! **file**; files are deleted by age, and the oldest ones when they take too much space. Of each load the first rows are kept, and
+//! **file**; files are deleted by age, and the oldest ones when they take too much space. When no file can be written and the log is
+//! half full, it is released without them, and a crash would lose them. Of each load the first rows are kept, and
 //! the number of all; when memory for recent ones is short, because no file can be written, only the number.
 //!
-//! Invariant: the rejected rows of a stored load are found, once, until their time is over or others need their space. Those of a load
+//! Invariant: the rejected rows of a stored load are found, once, until their time is over, or others or the log need their space. Those of a load
 //! that was not stored are never found. No load fails or waits for them. Not its business: why rows are rejected, and who may see them.
 //!
 //! | file | purpose |
@@ -80,6 +81,14 @@ impl LoadRejects {
     }
 }
 
+impl LoadRejects {
+    /// How many rejected rows were only counted.
+    #[must_use]
+    pub fn not_kept(&self) -> u64 {
+        self.filtered.saturating_sub(self.rows.len() as u64)
+    }
+}
+
 fn bytes_of(reject: &Reject) -> usize {
     OVERHEAD_BYTES + reject.reason.len() + reject.raw.len() + reject.column.as_ref().map_or(0, String::len)
 }
@@ -114,6 +123,8 @@ pub struct RejectFigures {
     /// Loads in memory whose rejected rows are in no file yet.
     pub recent: u64,
     pub recent_bytes: u64,
+    /// Those of them that the log has no more, because it was nearly full and no file could be written.
+    pub only_in_memory: u64,
     pub files: u64,
     pub file_bytes: u64,
     /// Rejected rows of stored loads that were only counted, since the start.
@@ -124,6 +135,8 @@ pub struct RejectFigures {
 struct State {
     recent: Vec<Arc<RejectedLoad>>,
     recent_bytes: u64,
+    /// The first ones, which the log has no more.
+    only_in_memory: usize,
     not_kept: u64,
     /// During recovery: the loads that are in files, by transaction and number.
     in_files: HashSet<(TxnId, u32)>,
@@ -211,7 +224,14 @@ impl RejectedRows {
         self.store.add(added);
         let stored = state.recent.drain(..recent.len()).map(|load| load.bytes()).sum::<u64>();
         state.recent_bytes -= stored;
+        state.only_in_memory = 0;
         Ok(())
+    }
+
+    /// The log is released although the recent ones are in no file: loads need its space.
+    pub fn leave_log(&self) {
+        let mut state = self.state.lock();
+        state.only_in_memory = state.recent.len();
     }
 
     /// Merges small files.
@@ -244,6 +264,7 @@ impl RejectedRows {
         RejectFigures {
             recent: state.recent.len() as u64,
             recent_bytes: state.recent_bytes,
+            only_in_memory: state.only_in_memory as u64,
             files: files.len() as u64,
             file_bytes: files.iter().map(|file| file.bytes()).sum(),
             not_kept: state.not_kept,
@@ -273,7 +294,7 @@ fn mark_replayed(loads: &mut [RejectedLoad]) {
 impl State {
     fn keep(&mut self, load: Arc<RejectedLoad>) {
         self.recent_bytes += load.bytes();
-        self.not_kept += load.rejects.filtered - load.rejects.rows.len() as u64;
+        self.not_kept += load.rejects.not_kept();
         self.recent.push(load);
     }
 }

@@ -3,10 +3,10 @@
 use crate::model::{Fate, Load, LoadId, Violation};
 use crate::trace::note;
 use crate::world::World;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tributary_decode::{Reject, RejectCode};
-use tributary_ingest::{Claim, LoadFacts, LoadRejects, RejectedLoad, ReplayedRows};
+use tributary_ingest::{Claim, Ingest, LoadFacts, LoadRejects, RejectedLoad, ReplayedRows};
 use tributary_types::TableId;
 
 /// A load with rejected rows, or one that brings a rejected row of another load again.
@@ -19,7 +19,13 @@ struct Sent {
 
 /// The loads with rejected rows.
 #[derive(Debug, Default)]
-pub struct Rejected(BTreeMap<LoadId, Sent>);
+pub struct Rejected {
+    sent: BTreeMap<LoadId, Sent>,
+    /// A server that died had some in memory only: its log needed the space, and no file could be written.
+    may_be_lost: bool,
+    /// Loads with rows whose marks may have been lost that way.
+    unsure_marks: BTreeSet<LoadId>,
+}
 
 fn rejects_of(id: LoadId, sent: &Sent) -> LoadRejects {
     let row = |number| Reject {
@@ -58,12 +64,12 @@ pub fn facts(world: &World, id: LoadId, key: Option<Arc<Claim>>) -> LoadFacts {
         sent.replays = replayed(world);
     }
     if sent.filtered == 0 && sent.replays.is_none() {
-        world.rejected.borrow_mut().0.remove(&id);
+        world.rejected.borrow_mut().sent.remove(&id);
         return world.process().ingest.load_facts(key, None);
     }
     note!(world.trace, "rejects", id, sent.filtered, "of load {id}: {sent:?}");
     let rejects = rejects_of(id, &sent);
-    world.rejected.borrow_mut().0.insert(id, sent);
+    world.rejected.borrow_mut().sent.insert(id, sent);
     world.process().ingest.load_facts(key, Some(Box::new(rejects)))
 }
 
@@ -94,7 +100,7 @@ impl Rejected {
             let id = id_of(one)?;
             let wrong =
                 |what: &str| Err(Violation(format!("the rejected rows of load {id} {what}: {one:?}")));
-            let (Some(sent), Some(load)) = (self.0.get(&id), loads.get(&id)) else {
+            let (Some(sent), Some(load)) = (self.sent.get(&id), loads.get(&id)) else {
                 return wrong("were never there");
             };
             if one.table != load.table || one.rejects != rejects_of(id, sent) {
@@ -109,11 +115,12 @@ impl Rejected {
             let brings = |(by, sent): &(&LoadId, &Sent)| {
                 sent.replays.as_ref().is_some_and(|(of, _)| *of == id) && !is_refused(loads.get(by))
             };
-            if !one.replayed_by.is_empty() && !self.0.iter().any(|sent| brings(&sent)) {
+            let is_sure = !self.unsure_marks.contains(&id);
+            if is_sure && !one.replayed_by.is_empty() && !self.sent.iter().any(|sent| brings(&sent)) {
                 return wrong("are marked, and no load has brought them again");
             }
         }
-        for (id, sent) in &self.0 {
+        for (id, sent) in &self.sent {
             let Some(load) = loads.get(id).filter(|load| is_there(load.table) && is_stored(load)) else {
                 continue;
             };
@@ -121,6 +128,7 @@ impl Rejected {
                 return Err(Violation(format!("the rejected rows of load {id} are lost: {load:?}")));
             }
             if let Some((of, _)) = &sent.replays
+                && !self.unsure_marks.contains(of)
                 && seen.get(of).is_some_and(|of| of.replayed_by.is_empty())
             {
                 return Err(Violation(format!(
@@ -132,6 +140,26 @@ impl Rejected {
     }
 }
 
+/// The server is about to die.
+pub fn dying(world: &World, ingest: &Ingest) {
+    if ingest.reject_figures().only_in_memory > 0 {
+        note!(world.trace, "forgets", 0, 0, "some rejected rows are in memory only");
+        world.rejected.borrow_mut().may_be_lost = true;
+    }
+}
+
+/// Forgets the loads whose rejected rows a crash may have lost, and which are not there.
+fn forget_lost(world: &World, found: &[RejectedLoad]) {
+    let mut rejected = world.rejected.borrow_mut();
+    if std::mem::take(&mut rejected.may_be_lost) {
+        let found: BTreeSet<LoadId> = found.iter().filter_map(|one| id_of(one).ok()).collect();
+        let marked: Vec<LoadId> =
+            rejected.sent.values().filter_map(|sent| Some(sent.replays.as_ref()?.0)).collect();
+        rejected.unsure_marks.extend(marked);
+        rejected.sent.retain(|id, _| found.contains(id));
+    }
+}
+
 /// Checks all rejected rows.
 pub fn check(world: &World) {
     let process = world.process();
@@ -140,6 +168,7 @@ pub fn check(world: &World) {
         return;
     }
     world.count(|counts| counts.rejected += found.len() as u64);
+    forget_lost(world, &found);
     let is_there = |table| process.table(table).is_some();
     let checked = world.rejected.borrow().check(&found, &world.model.borrow().loads, is_there);
     world.check(checked);

@@ -517,6 +517,7 @@ fn die(world: &World) {
 
 fn end_process(world: &World) {
     if let Some(process) = world.process.borrow_mut().take() {
+        rejected::dying(world, &process.ingest);
         let metrics = process.ingest.metrics();
         world.count(|counts| {
             counts.flushes += metrics.flushes.get();

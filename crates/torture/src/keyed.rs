@@ -78,6 +78,7 @@ pub(crate) struct Keyed {
     is_over: AtomicBool,
     /// Clients and readers that have not ended.
     clients: AtomicUsize,
+    looked_for_one_in: u32,
 }
 
 impl Keyed {
@@ -95,6 +96,7 @@ impl Keyed {
             violations: Mutex::default(),
             is_over: AtomicBool::new(false),
             clients: AtomicUsize::new(options.writers.max(1) + READERS),
+            looked_for_one_in: options.looked_for_one_in.max(1),
         })
     }
 

@@ -85,6 +85,8 @@ pub struct Options {
     pub loads: Option<u64>,
     /// Kills that a run with keys spreads over its loads or its duration; `None`: at random moments.
     pub kills: Option<u64>,
+    /// One in this many loads with keys is looked for by another connection, with its receipt; at least 1.
+    pub looked_for_one_in: u32,
     /// Called with the data directory after each kill: for tests that prove that torture detects loss.
     pub sabotage: Option<fn(&Path)>,
 }

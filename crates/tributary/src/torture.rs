@@ -42,6 +42,9 @@ pub struct TortureArgs {
     /// Spread that many kills over the run, instead of random ones
     #[arg(long, value_name = "N", requires = "keyed")]
     kills: Option<u64>,
+    /// Look for one in that many loads with their receipts, from other connections
+    #[arg(long, value_name = "N", requires = "keyed", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    look_for_one_in: u32,
     /// The server's program, if it is not this one
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -82,6 +85,7 @@ impl TortureArgs {
             keyed: self.keyed,
             loads: self.loads,
             kills: self.kills,
+            looked_for_one_in: self.look_for_one_in,
             settings: self.settings,
             memory_max_bytes: self.memory_max << 20,
             sabotage: None,

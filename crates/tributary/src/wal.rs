@@ -405,6 +405,7 @@ fn loss_text(loss: &TableLoss) -> String {
         commits,
         prepared,
         keys,
+        rejected,
         aborts,
         truncations,
         unreadable,
@@ -424,6 +425,7 @@ fn loss_text(loss: &TableLoss) -> String {
     for (count, what) in [
         (prepared, "prepared two-phase loads"),
         (keys, "idempotency keys and offsets of channels (loads with them would be taken again)"),
+        (rejected, "loads with rejected rows (which would not be found)"),
         (aborts, "aborts (what they aborted waits again)"),
         (truncations, "truncations (the rows that they removed come back)"),
         (unreadable, "entries that can't be read"),

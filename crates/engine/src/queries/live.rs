@@ -176,7 +176,7 @@ fn rejected_rows(
                     ])
                 })
                 .collect();
-            let others = rejects.filtered - rejects.rows.len() as u64;
+            let others = rejects.not_kept();
             if others > 0 && only.is_none() {
                 let reason = format!("{others} more rejected rows of the load were only counted");
                 let none = || Cell::from(None::<u64>);

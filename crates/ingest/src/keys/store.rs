@@ -421,4 +421,50 @@ mod tests {
             "{error}"
         );
     }
+
+    /// Resident memory of this process, in bytes.
+    fn resident() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a line");
+        line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("a number") << 10
+    }
+
+    #[test]
+    #[ignore = "a measurement of minutes and of 10 GB of disk: run it alone in the release profile, with --nocapture"]
+    fn a_hundred_million_keys_take_little_memory_and_are_opened_at_once() {
+        const BATCH: u64 = 1_000_000;
+        let dir = tempfile::tempdir().expect("a directory");
+        let open = || KeyStore::open(Arc::new(OsDisk), dir.path().join("keys")).expect("opens");
+        let (begun, before) = (std::time::Instant::now(), resident());
+        let store = open();
+        for batch in 0..100 {
+            store
+                .add((batch * BATCH..(batch + 1) * BATCH).map(|number| record(number, 1)).collect())
+                .expect("added");
+            while store.merge_some(0).expect("merged") {}
+        }
+        println!("written and merged in {:?}: {:?}", begun.elapsed(), store.stored());
+        drop(store);
+        let begun = std::time::Instant::now();
+        let store = open();
+        let opened = begun.elapsed();
+        let resident = resident().saturating_sub(before);
+        let begun = std::time::Instant::now();
+        let mut found = 0;
+        for number in (0..100 * BATCH).step_by(10_007) {
+            found += u64::from(has(&store, number).is_some());
+        }
+        let (looks, per_look) = (100 * BATCH / 10_007 + 1, begun.elapsed() / 9_994);
+        let begun = std::time::Instant::now();
+        for number in 0..10_000 {
+            assert!(has(&store, 100 * BATCH + number).is_none());
+        }
+        println!(
+            "opened in {opened:?}; resident memory {} MiB more; a key that is there is found in {per_look:?}, one that is not in {:?}",
+            resident >> 20,
+            begun.elapsed() / 10_000,
+        );
+        assert_eq!(found, looks);
+        assert!(opened < std::time::Duration::from_secs(10));
+    }
 }

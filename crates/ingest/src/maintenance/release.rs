@@ -9,7 +9,7 @@ use crate::queue::TableQueue;
 use crate::tasks;
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_types::Lsn;
+use tributary_types::{Lsn, host};
 
 /// The interval of releases when no flush has ended.
 const RELEASE_INTERVAL: Duration = Duration::from_millis(250);
@@ -48,7 +48,11 @@ impl Ingest {
             return;
         }
         if (frees || self.core.rejected.are_many()) && !self.store_rejected().await {
-            return;
+            let now = host::now();
+            if !self.spaces.iter().any(|space| space.is_half_full(now)) {
+                return;
+            }
+            self.core.rejected.leave_log();
         }
         for (space, lowest) in self.spaces.iter().zip(lowest) {
             space.wal.set_header_value(next_txn.0);
@@ -83,15 +87,13 @@ impl Ingest {
         }
         outcome.is_ok()
     }
-}
 
-impl Ingest {
     /// Moves rejected rows from the log to a file of their own. False if it failed.
     async fn store_rejected(&self) -> bool {
         let rejected = Arc::clone(&self.core.rejected);
         let outcome = tasks::blocking(move || rejected.store_recent()).await;
         if let Err(error) = &outcome {
-            tracing::error!(%error, "rejected rows can't be stored; the log keeps them");
+            tracing::error!(%error, "rejected rows can't be stored; the log keeps them until it is half full");
         }
         outcome.is_ok()
     }

@@ -111,6 +111,11 @@ impl WalSpace {
         limit.saturating_sub(used)
     }
 
+    /// Whether more than half of the space that the log may take is in use.
+    pub(crate) fn is_half_full(&self, now: Instant) -> bool {
+        self.available(now) < self.wal.live_bytes()
+    }
+
     fn free_bytes(&self, now: Instant) -> u64 {
         let mut reading = self.reading.lock();
         match *reading {

@@ -131,6 +131,8 @@ pub struct TableLoss {
     pub prepared: u64,
     /// Idempotency keys and offsets of channels: loads with them would be taken again.
     pub keys: u64,
+    /// Loads whose rejected rows would not be found.
+    pub rejected: u64,
     /// Aborts: the aborted loads would wait again.
     pub aborts: u64,
     /// Truncations, including those of partitions: the removed rows would come back.
@@ -156,6 +158,7 @@ impl Losses {
             kind::COMMIT => loss.commits += 1,
             kind::PREPARE => loss.prepared += 1,
             kind::KEY | kind::CHANNEL => loss.keys += 1,
+            kind::REJECTED => loss.rejected += 1,
             kind::ABORT => loss.aborts += 1,
             kind::TRUNCATE | kind::CUT => loss.truncations += 1,
             _ => {}

@@ -36,8 +36,6 @@ const OLD_ONE_IN: u32 = 60;
 const OTHER_BYTES_ONE_IN: u32 = 150;
 /// One in this many loads without an answer, and one in ten times as many others, is asked for; each that was repeated is.
 const ASKED_ONE_IN: u32 = 10;
-/// One in this many loads is looked for by another connection.
-const LOOKED_FOR_ONE_IN: u32 = 50;
 /// An offset that no channel comes to.
 const FAR_OFFSET: u64 = 1 << 50;
 
@@ -298,7 +296,7 @@ impl Sender<'_> {
 
     /// Lets another connection look for a load.
     fn look_for(&mut self, load: &Load, answer: &Loaded) {
-        if !self.rng.random_ratio(1, LOOKED_FOR_ONE_IN) {
+        if !self.rng.random_ratio(1, self.keyed.looked_for_one_in) {
             return;
         }
         let wait = match self.rng.random_range(0..4) {

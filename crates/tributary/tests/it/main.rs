@@ -69,6 +69,7 @@ mod partial_update;
 mod partitions;
 mod password_rules;
 mod planning;
+mod poisoned;
 mod privileges;
 mod python;
 mod receipts;

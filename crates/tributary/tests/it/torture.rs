@@ -153,6 +153,7 @@ fn sabotaged(directory: &Path, keyed: bool) -> Options {
         keyed,
         loads: None,
         kills: None,
+        looked_for_one_in: 50,
         memory_max_bytes: u64::MAX,
         settings: vec![("flush_age_ms".to_owned(), "60000".to_owned())],
         sabotage: Some(empty_the_newest_segments),

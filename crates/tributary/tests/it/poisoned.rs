@@ -99,7 +99,7 @@ fn answer(stream: &mut TcpStream) -> Option<String> {
     }
 }
 
-/// What clients have seen.
+/// Loads as their clients saw them.
 #[derive(Default)]
 struct Seen {
     rows: AtomicU64,
@@ -107,7 +107,7 @@ struct Seen {
     latencies: Mutex<Vec<Duration>>,
 }
 
-/// Lets so many clients load for a while.
+/// Lets clients load for a while.
 fn load_for(server: &Server, connections: usize, time: Duration, is_poisoned: bool, seen: &Arc<Seen>) {
     let is_over = Arc::new(AtomicBool::new(false));
     let poisons = Arc::new(poisons());
@@ -204,14 +204,14 @@ fn the_p99_of_a_thousand_loads_of_which_a_hundredth_is_poisoned_stays_within_a_t
     assert!(ratios[ratios.len() / 2] <= 1.1);
 }
 
-/// What became of the loads of an overload.
+/// Outcomes of the loads of an overload.
 #[derive(Default)]
 struct Outcomes {
     loaded: Mutex<Vec<Duration>>,
     refused: Mutex<Vec<(Duration, String)>>,
 }
 
-/// Offers loads of so many rows from many connections, each at its times, or as fast as they are answered.
+/// Offers loads of `rows` rows from many connections, each at its times, or as fast as they are answered.
 fn offer(
     server: &Server,
     connections: usize,

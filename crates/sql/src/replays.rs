@@ -13,7 +13,7 @@ const REJECTED_ROWS: [&str; 2] = ["information_schema", "rejected_rows"];
 /// A query that gives one row for each rejected row that it reads.
 #[derive(Clone, Debug)]
 pub struct ReplayQuery {
-    /// Gives the columns TXN_ID, LOAD_ID and REJECT_ID of the rows that it reads.
+    /// Gives the columns `TXN_ID`, `LOAD_ID` and `REJECT_ID` of the rows that it reads.
     pub rows: SelectQuery,
     /// The query over all rows that the table has: to be run on those.
     pub values: SelectQuery,

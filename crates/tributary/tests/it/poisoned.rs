@@ -120,7 +120,7 @@ fn load_for(server: &Server, connections: usize, time: Duration, is_poisoned: bo
             let mut count = number as u64;
             while !is_over.load(Ordering::Relaxed) {
                 count += 1;
-                if is_poisoned && count % POISONED_ONE_IN == 0 {
+                if is_poisoned && count.is_multiple_of(POISONED_ONE_IN) {
                     let poison = &poisons[(count / POISONED_ONE_IN) as usize % poisons.len()];
                     let answer = connection.send(poison.table, poison.headers, &poison.body, poison.is_cut);
                     if let Some(answer) = answer {

@@ -4,7 +4,9 @@
 //! Added columns are INTs whose values identify their rows; they become BIGINTs and LARGEINTs. The values read back must be the
 //! values sent, in any schema.
 
+use crate::clients::group_load;
 use crate::dice::Dice;
+use crate::model::Kind;
 use crate::partial::is_partial;
 use crate::trace::note;
 use crate::world::World;
@@ -88,6 +90,13 @@ pub async fn change(world: &Rc<World>, table: &Arc<Table>) {
         note!(world.trace, "change", table.id().0, id.0, "change {id} of table {} begins", table.id());
         (id, to)
     };
+    if world.plan.changes_often && world.throw(|dice| dice.one_in(2)) {
+        // It may make a partition, which the change has not seen when it began.
+        group_load(world, table, Kind::Sync).await;
+        if !world.is_alive() {
+            return;
+        }
+    }
     let halt = Arc::new(Halt::default());
     if world.throw(|dice| dice.one_in(5)) {
         let (world, halt) = (Rc::clone(world), Arc::clone(&halt));

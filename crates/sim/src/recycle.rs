@@ -82,6 +82,13 @@ async fn drop_one(world: &Rc<World>, table: &Arc<Table>) {
         return;
     }
     world.count(|counts| counts.recycled_partitions += u64::from(is_done));
+    if is_done && world.hardware.catalog.recycled(table.id()).iter().all(|(id, _)| *id != partition.id) {
+        world.violated(format!(
+            "partition {} of table {} was dropped and is not kept",
+            partition.id,
+            table.id()
+        ));
+    }
     let checked = world.model.borrow_mut().wiped(table.id(), is_done);
     world.check(checked);
     world.query(table).await;

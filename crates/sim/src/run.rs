@@ -432,7 +432,7 @@ fn work(world: &Rc<World>) -> bool {
     note!(world.trace, "work", loses_one_in, 0, "{faults:?}, one answer in {loses_one_in} lost");
     world.hardware.store.lose_answers(loses_one_in);
     if world.plan.power_off > 0 {
-        world.hardware.catalog.power_off(12);
+        world.hardware.catalog.power_off(if world.plan.changes_often { 4 } else { 12 });
         world.hardware.catalog.fail(if world.plan.changes_often { 3 } else { 10 });
     }
     world.reads_may_fail.set(faults.unreadable.is_some());

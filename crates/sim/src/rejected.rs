@@ -156,7 +156,8 @@ fn forget_lost(world: &World, found: &[RejectedLoad]) {
         let marked: Vec<LoadId> =
             rejected.sent.values().filter_map(|sent| Some(sent.replays.as_ref()?.0)).collect();
         rejected.unsure_marks.extend(marked);
-        rejected.sent.retain(|id, _| found.contains(id));
+        let model = world.model.borrow();
+        rejected.sent.retain(|id, _| found.contains(id) || !model.loads.get(id).is_some_and(is_stored));
     }
 }
 

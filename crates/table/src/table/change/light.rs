@@ -264,7 +264,7 @@ impl Table {
         let mut memtable = current.memtable.iter().map(adapted).collect::<Result<Vec<_>, _>>()?;
         let mut files = Arc::clone(&current.files);
         for replacement in replacements {
-            files = replacement.apply(&current, &files, &unflushed);
+            files = replacement.apply(&current, &files, &mut unflushed);
         }
         if def.partitioning != current.def.partitioning {
             let adapted = Snapshot { memtable, ..current.as_ref().clone() };
@@ -303,9 +303,9 @@ impl Table {
     }
 
     pub(in crate::table) fn swap_replaced(&self, replacement: &Replacement, state: &LogState) {
-        let unflushed = self.unflushed.lock();
+        let mut unflushed = self.unflushed.lock();
         let current = self.snapshot.load_full();
-        let files = replacement.apply(&current, &current.files, &unflushed);
+        let files = replacement.apply(&current, &current.files, &mut unflushed);
         self.swap(&current, |next| {
             next.files = files;
             next.delta_version = delta_version(state);
@@ -314,20 +314,22 @@ impl Table {
 }
 
 impl Replacement {
-    /// Replaces the inputs among `files` by the outputs. If a truncation came after the inputs were read, their rows are removed
+    /// Replaces the inputs among `files` by the outputs; queries that began before may still read the inputs. If a truncation came after the inputs were read, their rows are removed
     /// and so are the outputs'.
     fn apply(
         &self,
         current: &Snapshot,
         files: &Arc<Vec<LiveFile>>,
-        unflushed: &Unflushed,
+        unflushed: &mut Unflushed,
     ) -> Arc<Vec<LiveFile>> {
         assert!(current.version >= self.version, "snapshots go forward only");
         if self.inputs.is_empty() && self.outputs.is_empty() {
             return Arc::clone(files);
         }
         let mine: HashSet<&str> = self.inputs.iter().chain(&self.outputs).map(LiveFile::path).collect();
-        let mut kept: Vec<_> = files.iter().filter(|file| !mine.contains(file.path())).cloned().collect();
+        let (gone, mut kept): (Vec<_>, Vec<_>) =
+            files.iter().cloned().partition(|file| mine.contains(file.path()));
+        unflushed.leaves(gone.iter());
         if unflushed.truncated_at <= self.version {
             let is_cut = |live: &&LiveFile| unflushed.is_cut(&current.def, live, self.version);
             kept.extend(self.outputs.iter().filter(|live| !is_cut(live)).cloned());

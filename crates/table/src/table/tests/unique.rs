@@ -430,6 +430,27 @@ async fn whatever_happens_in_whatever_order_the_last_row_of_a_key_stays() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_that_no_log_has_stay_for_queries_from_before_the_flush_that_has_copied_them() {
+    let bench = Bench::with(StoreOptions { keep_removed_files_ms: 600_000, ..StoreOptions::default() });
+    let table = bench.store.create(&copying(&def())).await.unwrap();
+    let mut writer = table.new_file_writer().unwrap();
+    writer.append(batch(&some(0..10, "first"))).await.unwrap();
+    let files = writer.finish().await.unwrap().into_files();
+    // Like a two-phase load that was prepared long ago.
+    let path = bench.dir.path().join("demo/events-7").join(&files[0].path);
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(std::time::SystemTime::now() - Duration::from_secs(3600)).unwrap();
+    put(&table, &[], files);
+    put(&table, &some(0..5, "second"), Vec::new());
+    let before = table.settled().await.unwrap();
+    let rows = rows_of(&table, &before).await;
+    table.flush().await.unwrap();
+    assert!(table.snapshot().files.iter().all(|live| live.path() != before.files[0].path()), "it was copied");
+    assert_eq!(table.sweep().await.unwrap().files, 0);
+    assert_eq!(rows_of(&table, &before).await, rows);
+}
+
 /// It is unknown whether the entry is in the log, and what it has deleted from earlier files.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flush_that_can_not_read_its_commit_back_neither_loses_nor_doubles_a_key() {

@@ -63,7 +63,7 @@ pub use metrics::IngestMetrics;
 pub use options::{IngestOptions, LabelStore, SchemaHistory};
 pub use queue::view::{GroupQueue, OpenGroup, QueueState};
 pub use recovery::{RecoveryReport, inspect, record};
-pub use rejects::{LoadRejects, REJECTED_ROWS_MAX, RejectFigures, RejectedLoad, ReplayedRows};
+pub use rejects::{LoadRejects, RejectFigures, RejectedLoad, ReplayedRows};
 pub use transactions::auto_increment::{AutoIncrements, IncrementError, IncrementStore, following};
 pub use transactions::prepared::PreparedLoad;
 pub use transactions::progress::{self, Progress};

@@ -33,7 +33,7 @@ use tributary_types::{Label, TableId, TxnId, host};
 use tributary_wal::{Disk, Entry};
 
 /// The most rejected rows that are kept of one load.
-pub const REJECTED_ROWS_MAX: usize = 1_000;
+const LOAD_ROWS_MAX: usize = 1_000;
 /// The most bytes of their texts.
 const LOAD_BYTES_MAX: usize = 1024 * 1024;
 /// Recent ones go to a file when they take this many bytes, even if the log needs no release.
@@ -74,7 +74,7 @@ impl LoadRejects {
             bytes += bytes_of(reject);
             bytes <= LOAD_BYTES_MAX
         };
-        let rows = rows.iter().take(REJECTED_ROWS_MAX).take_while(fits);
+        let rows = rows.iter().take(LOAD_ROWS_MAX).take_while(fits);
         // The log of errors has the line, which is the row or made of it.
         let kept = |reject: &Reject| Reject { source_line: String::new(), ..reject.clone() };
         Self { filtered, source, rows: rows.map(kept).collect(), replays: Vec::new() }

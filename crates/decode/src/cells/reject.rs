@@ -92,13 +92,19 @@ impl Reject {
     /// A row that was rejected before anything was decoded: as text, shortened if it is long.
     #[must_use]
     pub fn of_bytes(code: RejectCode, reason: impl Into<String>, row: &[u8]) -> Self {
-        let (source_line, raw) = (shown(row), cut(row, SHOWN_BYTES_MAX));
-        Self { code, column: None, row: None, reason: reason.into(), source_line, raw }
+        let line = shown(row);
+        Self { code, column: None, row: None, reason: reason.into(), source_line: line.clone(), raw: line }
     }
 
     /// [`Reject::of_bytes`] of a row with a place.
     pub(crate) fn of_row(place: Place, code: RejectCode, reason: String, row: &[u8]) -> Self {
         Self { row: Some(place.row), raw: cut(row, place.raw_max), ..Self::of_bytes(code, reason, row) }
+    }
+
+    /// The same, without a number: the rows that it counts are not those of the load.
+    #[must_use]
+    pub fn unnumbered(self) -> Self {
+        Self { row: None, ..self }
     }
 
     /// Adds rejected rows that follow `rows` others, as far as there is space for them.
@@ -141,7 +147,7 @@ pub(crate) trait Source {
     fn raw(&self, max: usize) -> String;
 }
 
-/// A row that the error log does not show.
+/// A row that the error log does not show, with blanks around it.
 pub(crate) struct Unshown<'a>(pub &'a [u8]);
 
 impl Source for Unshown<'_> {
@@ -150,7 +156,7 @@ impl Source for Unshown<'_> {
     }
 
     fn raw(&self, max: usize) -> String {
-        cut(self.0, max)
+        cut(self.0.trim_ascii(), max)
     }
 }
 

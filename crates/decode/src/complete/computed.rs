@@ -250,8 +250,7 @@ impl Decoded {
         self.counts.loaded = complete.counts.loaded;
         self.counts.filtered += complete.counts.filtered;
         // Their places among all rows are not known any more.
-        let of_load = complete.rejects.into_iter().map(|reject| Reject { row: None, ..reject });
-        Reject::append(&mut self.rejects, 0, of_load);
+        Reject::append(&mut self.rejects, 0, complete.rejects.into_iter().map(Reject::unnumbered));
     }
 }
 

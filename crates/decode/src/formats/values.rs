@@ -88,7 +88,7 @@ fn scan_rows(sql: &[u8], loader: &mut Loader<'_>) -> Result<Option<()>, SqlError
         if scan_row(&mut scanner, loader, &mut scratch, row)?.is_none() {
             return Ok(None);
         }
-        loader.end_row(Unshown(sql[start..scanner.at()].trim_ascii()));
+        loader.end_row(Unshown(&sql[start..scanner.at()]));
         match scanner.another_row() {
             Some(true) => {}
             Some(false) => break,

@@ -1,7 +1,8 @@
 //! Limits: what users and tables may take of the server at a time and per second, and all together at a time.
 //!
 //! A load is admitted while neither its user nor its table is in debt ([`bucket`]); what it brings is charged when it is about to be
-//! committed. Only loads of limited users and tables take a lock, once per load; all count in one number. A changed limit applies to the next request.
+//! committed. Only loads of limited users and tables take a lock, once per load; all count in one number. A changed limit applies to
+//! the next request.
 //!
 //! Invariant: a refused request has taken nothing of any limit, and one that was admitted is never refused later. Every
 //! [load](crate::load::Load) has an [`AdmittedLoad`].

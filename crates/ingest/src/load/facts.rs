@@ -26,12 +26,6 @@ impl LoadFacts {
         Self((!is_empty).then(|| Arc::new(Facts { key, rejects })))
     }
 
-    /// The facts about a load that has a key.
-    #[must_use]
-    pub fn of_key(key: Arc<Claim>) -> Self {
-        Self::new(Some(key), None)
-    }
-
     /// Whether the log is told nothing.
     #[must_use]
     pub fn are_none(&self) -> bool {

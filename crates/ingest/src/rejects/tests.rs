@@ -156,7 +156,7 @@ fn a_damaged_file_is_read_up_to_its_damage() {
 fn a_load_keeps_its_first_rows_and_the_number_of_all() {
     let row = |bytes: usize| Reject::of_bytes(RejectCode::BadJson, "r".repeat(bytes), b"x");
     let many = LoadRejects::new(2_000, &vec![row(1); 2_000], String::new());
-    assert_eq!((many.filtered, many.rows.len()), (2_000, REJECTED_ROWS_MAX));
+    assert_eq!((many.filtered, many.rows.len()), (2_000, LOAD_ROWS_MAX));
     let large = LoadRejects::new(10, &vec![row(300 * 1024); 10], String::new());
     assert_eq!(large.rows.len(), 3);
 }

@@ -1,6 +1,6 @@
 //! Loads that can't be loaded, beside a thousand that can: their neighbours lose nothing, and wait no longer.
 
-use crate::support::{Client, Server};
+use crate::support::{Client, Server, wait_until};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,8 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// One in this many loads is poisoned.
-const POISONED_ONE_IN: u64 = 100;
 const STACK_BYTES: usize = 256 * 1024;
 
 /// A load that is not like its neighbours: headers, and the body.
@@ -42,7 +40,7 @@ fn poisons() -> Vec<Poison> {
         Poison { table: "nowhere", ..Poison::of("", "1,a\n") },
         Poison { is_cut: true, ..Poison::of("", "1,a\n") },
         Poison::of("format: parquet\r\n", "PAR1 and nothing else PAR1"),
-        Poison::of("columns: id, name, other\r\n", "1,a,b\n"),
+        Poison::of("columns: id, x, name = no_such_function(x)\r\n", "1,a\n"),
         Poison::of("strict_mode: true\r\n", [b"1,".to_vec(), vec![b'x'; 300_000], b"\n".to_vec()].concat()),
         Poison::of("where: no_such_column = 1\r\n", "1,a\n"),
         Poison::of("label: a label with blanks\r\n", "1,a\n"),
@@ -107,8 +105,14 @@ struct Seen {
     latencies: Mutex<Vec<Duration>>,
 }
 
-/// Lets clients load for a while.
-fn load_for(server: &Server, connections: usize, time: Duration, is_poisoned: bool, seen: &Arc<Seen>) {
+/// Lets clients load until `wait` returns. One load in `poisoned_one_in` is poisoned, in each way in turn; `None`: none is.
+fn load_until(
+    server: &Server,
+    connections: usize,
+    poisoned_one_in: Option<u64>,
+    seen: &Arc<Seen>,
+    wait: impl FnOnce(),
+) {
     let is_over = Arc::new(AtomicBool::new(false));
     let poisons = Arc::new(poisons());
     let port = server.http_port();
@@ -120,15 +124,15 @@ fn load_for(server: &Server, connections: usize, time: Duration, is_poisoned: bo
             let mut count = number as u64;
             while !is_over.load(Ordering::Relaxed) {
                 count += 1;
-                if is_poisoned && count.is_multiple_of(POISONED_ONE_IN) {
-                    let poison = &poisons[(count / POISONED_ONE_IN) as usize % poisons.len()];
+                if poisoned_one_in.is_some_and(|one_in| count.is_multiple_of(one_in)) {
+                    let number = seen.poisoned.fetch_add(1, Ordering::Relaxed);
+                    let poison = &poisons[number as usize % poisons.len()];
                     let answer = connection.send(poison.table, poison.headers, &poison.body, poison.is_cut);
                     if let Some(answer) = answer {
                         let is_good = answer.contains("\"Status\": \"Success\"");
                         assert_eq!(is_good, poison.good > 0, "{}: {answer}", poison.headers);
                     }
                     seen.rows.fetch_add(poison.good, Ordering::Relaxed);
-                    seen.poisoned.fetch_add(1, Ordering::Relaxed);
                     continue;
                 }
                 let begun = Instant::now();
@@ -142,13 +146,13 @@ fn load_for(server: &Server, connections: usize, time: Duration, is_poisoned: bo
         thread::Builder::new().stack_size(STACK_BYTES).spawn(work).expect("a thread")
     };
     let threads: Vec<_> = (0..connections).map(work).collect();
-    thread::sleep(time);
+    wait();
     is_over.store(true, Ordering::Relaxed);
     threads.into_iter().for_each(|thread| thread.join().expect("the client saw nothing wrong"));
 }
 
-fn server() -> (Server, Client) {
-    let server = Server::start();
+fn server(settings: &[(&str, &str)]) -> (Server, Client) {
+    let server = Server::with_settings(settings);
     let mut client = server.connect();
     client.ok("CREATE DATABASE d");
     client.ok("USE d");
@@ -171,24 +175,27 @@ fn check(client: &mut Client, seen: &Seen) {
 
 #[test]
 fn neighbours_of_poisoned_loads_lose_nothing() {
-    let (server, mut client) = server();
+    let (server, mut client) = server(&[]);
     let seen = Arc::new(Seen::default());
-    load_for(&server, 60, Duration::from_secs(3), true, &seen);
-    assert!(seen.poisoned.load(Ordering::Relaxed) > 0);
+    let wanted = 3 * poisons().len() as u64;
+    load_until(&server, 60, Some(10), &seen, || {
+        wait_until("each way was tried", || seen.poisoned.load(Ordering::Relaxed) >= wanted);
+    });
     check(&mut client, &seen);
 }
 
 #[test]
 #[ignore = "a measurement of minutes: run it alone, on a machine that is not loaded, with --nocapture"]
 fn the_p99_of_a_thousand_loads_of_which_a_hundredth_is_poisoned_stays_within_a_tenth() {
-    let (server, mut client) = server();
+    let (server, mut client) = server(&[]);
     let all = Arc::new(Seen::default());
     let mut ratios = Vec::new();
-    load_for(&server, 1000, Duration::from_secs(5), false, &all);
+    let measured = || thread::sleep(Duration::from_secs(5));
+    load_until(&server, 1000, None, &all, measured);
     for round in 0..9 {
-        let mut p99 = [false, true].map(|is_poisoned| {
+        let mut p99 = [None, Some(100)].map(|poisoned_one_in| {
             let seen = Arc::new(Seen::default());
-            load_for(&server, 1000, Duration::from_secs(5), is_poisoned, &seen);
+            load_until(&server, 1000, poisoned_one_in, &seen, measured);
             all.rows.fetch_add(seen.rows.load(Ordering::Relaxed), Ordering::Relaxed);
             let mut latencies = seen.latencies.lock().unwrap_or_else(PoisonError::into_inner);
             latencies.sort_unstable();
@@ -257,17 +264,8 @@ fn offer(
 #[ignore = "a measurement of minutes: run it alone, on a machine that is not loaded, with --nocapture"]
 fn four_times_the_load_that_a_server_takes_is_refused_in_part_and_nothing_hangs_or_is_lost() {
     const ROWS: usize = 5_000;
-    let server = Server::with_settings(&[
-        ("group_commit_queue_mem_limit", "67108864"),
-        ("max_concurrent_loads", "512"),
-    ]);
-    let mut client = server.connect();
-    client.ok("CREATE DATABASE d");
-    client.ok("USE d");
-    client.ok(
-        "CREATE TABLE t (id INT NOT NULL, name VARCHAR(20)) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1 \
-         PROPERTIES ('group_commit_interval_ms' = '20')",
-    );
+    let (server, mut client) =
+        server(&[("group_commit_queue_mem_limit", "67108864"), ("max_concurrent_loads", "512")]);
     let time = Duration::from_secs(20);
     let alone = offer(&server, 32, time, ROWS, None).loaded.into_inner().expect("not poisoned").len();
     // Four times as many, from 2,000 connections.

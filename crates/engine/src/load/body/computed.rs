@@ -204,8 +204,7 @@ impl Computed {
         let decoded = decode_batch(&values, &self.target, &self.options, &mut self.builder)?;
         self.filtered += decoded.counts.filtered;
         self.loaded += decoded.counts.loaded;
-        let unplaced = decoded.rejects.into_iter().map(|reject| Reject { row: None, ..reject });
-        Reject::append(&mut self.rejects, 0, unplaced);
+        Reject::append(&mut self.rejects, 0, decoded.rejects.into_iter().map(Reject::unnumbered));
         self.blocks.extend(decoded.blocks);
         Ok(())
     }

@@ -61,8 +61,7 @@ impl Computes {
     fn complete(&mut self, blocks: &[Block]) -> Result<Vec<Block>, SqlError> {
         let complete = self.completer.complete(blocks)?;
         self.filtered += complete.counts.filtered;
-        let unplaced = complete.rejects.into_iter().map(|reject| Reject { row: None, ..reject });
-        Reject::append(&mut self.rejects, 0, unplaced);
+        Reject::append(&mut self.rejects, 0, complete.rejects.into_iter().map(Reject::unnumbered));
         Ok(complete.blocks)
     }
 }

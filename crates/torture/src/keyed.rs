@@ -47,10 +47,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
-/// Readers of loads by their receipts.
-const READERS: usize = 4;
-/// Loads that wait for a reader, at most.
-const LOOKS_MAX: usize = 16;
+/// Readers of loads by their receipts. The last one looks in the table whose groups take seconds, the others in the others.
+const READERS: usize = 5;
+/// Loads that wait for a reader, at most; then clients wait.
+const LOOKS_MAX: usize = 4096;
 /// How often it is looked whether it is time for a kill.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Loads compared after a kill: the last ones, and as many from anywhere.
@@ -145,8 +145,9 @@ pub(crate) fn run(torture: &mut Torture<'_>) -> Result<(), TortureError> {
             scope.spawn(|| receipts::read(&keyed, looks));
         }
         for number in 0..torture.options.writers.max(1) {
-            let (keyed, reader) = (&keyed, readers[number % READERS].clone());
-            scope.spawn(move || client::work(keyed, number, reader));
+            let (reader, slow_reader) = (&readers[number % (READERS - 1)], &readers[READERS - 1]);
+            let (keyed, looks) = (&keyed, [reader.clone(), slow_reader.clone()]);
+            scope.spawn(move || client::work(keyed, number, looks));
         }
         // The readers end when the clients have.
         drop(readers);

@@ -100,11 +100,12 @@ struct Sender<'a> {
     connection: Option<(Connection, Up)>,
     /// Where the channel's next load begins.
     offset: u64,
-    looks: SyncSender<Look>,
+    /// Of a reader of tables that commit soon, and of the one of the table whose groups take seconds.
+    looks: [SyncSender<Look>; 2],
 }
 
 /// Sends loads until there are enough.
-pub(super) fn work(keyed: &Keyed, number: usize, looks: SyncSender<Look>) {
+pub(super) fn work(keyed: &Keyed, number: usize, looks: [SyncSender<Look>; 2]) {
     let way = WAYS.get(number).unwrap_or(&SHARING_WAYS[number % SHARING_WAYS.len()]);
     let (door, mode, has_key) = *way;
     let rng = StdRng::seed_from_u64(keyed.seed ^ (number as u64 + 1) << 32);
@@ -304,8 +305,9 @@ impl Sender<'_> {
             0 | 2 => Wait::ReadAfter(answer.txn),
             _ => Wait::Sync(answer.txn),
         };
-        // If the readers have enough to do, it is not looked for.
-        let _ = self.looks.try_send(Look { load: *load, wait });
+        let is_slow = load.table == TABLES.len() - 1;
+        // A reader ends only after its clients.
+        let _ = self.looks[usize::from(is_slow)].send(Look { load: *load, wait });
     }
 
     /// Sends other bytes with a name that is used, or an offset that can't be: nothing of it may be stored.

@@ -35,6 +35,10 @@ pub struct KeyedFigures {
     /// Looks that found less than the whole load.
     pub stale_reads: u64,
     pub longest_wait_ms: u64,
+    /// The longest wait for a receipt, less the interval of the table's groups.
+    pub longest_wait_beyond_interval_ms: u64,
+    /// Waits for receipts that took a second more than the interval of the table's groups.
+    pub pairs_a_second_beyond_interval: u64,
     /// Answers to a load that were not equal to its first one.
     pub differing_answers: u64,
     /// Loads compared after kills.
@@ -76,6 +80,8 @@ impl KeyedFigures {
         line("pairs that need no receipt", self.visible_pairs);
         line("stale reads", self.stale_reads);
         line("longest wait for a receipt (ms)", self.longest_wait_ms);
+        line("longest beyond its group's interval (ms)", self.longest_wait_beyond_interval_ms);
+        line("pairs a second beyond it", self.pairs_a_second_beyond_interval);
         line("differing answers", self.differing_answers);
         line("loads compared after kills", self.loads_sampled);
         line("loads compared at the end", self.loads_compared);

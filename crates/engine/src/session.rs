@@ -13,6 +13,7 @@ mod rows;
 mod select;
 mod set;
 
+use crate::access::finished::Door;
 use crate::access::processes::Process;
 use crate::access::{self, Object, Privilege};
 use crate::answer::Answer;
@@ -56,6 +57,8 @@ pub(crate) struct LastInsert {
 
 /// A client whose password was right.
 pub(crate) struct NewSession {
+    /// The entry point of its statements.
+    pub door: Door,
     /// The connection's number.
     pub id: u32,
     pub user: String,
@@ -81,6 +84,7 @@ pub(crate) struct EngineSession {
     /// Queries over the objects that the principal may see.
     pub(crate) queries: QueryEngine,
     pub(crate) id: u32,
+    door: Door,
     tls: Option<TlsSession>,
     pub(crate) database: Option<String>,
     pub(crate) variables: Variables,
@@ -127,6 +131,7 @@ impl EngineSession {
             engine,
             principal,
             id: info.id,
+            door: info.door,
             tls: info.tls,
             database: None,
             user_variables: Arc::default(),
@@ -394,6 +399,7 @@ mod tests {
     async fn a_connection_whose_user_changes_is_listed_under_the_new_name() {
         let test = TestEngine::open(|_| ()).await;
         let new = NewSession {
+            door: Door::Statement,
             id: 7,
             user: "root".to_owned(),
             peer: "127.0.0.1:1".parse().expect("an address"),

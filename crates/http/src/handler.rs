@@ -5,6 +5,7 @@
 
 mod inspect;
 mod load;
+mod query;
 mod redirect;
 mod two_phase;
 
@@ -22,6 +23,7 @@ use crate::service::Services;
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 use tributary_admission::Refusal;
 use tributary_types::Principal;
 
@@ -30,6 +32,8 @@ use tributary_types::Principal;
 pub(crate) struct Handler {
     pub(crate) services: Services,
     pub(crate) options: Arc<HttpOptions>,
+    /// KiB of the statements that are being read and run, of all requests together.
+    pub(crate) statements: Arc<Semaphore>,
 }
 
 /// A response and the body's rest; `None` when the rest is not at hand.
@@ -57,6 +61,11 @@ impl Handled {
 }
 
 impl Handler {
+    pub(crate) fn new(services: Services, options: HttpOptions) -> Self {
+        let statements = Arc::new(Semaphore::new(query::STATEMENTS_KIB_MAX));
+        Self { services, options: Arc::new(options), statements }
+    }
+
     /// Handles one request of this client.
     pub(crate) async fn handle(
         self,
@@ -65,7 +74,7 @@ impl Handler {
         wire: Wire,
         peer: Arc<Peer>,
     ) -> Handled {
-        let peer = &*peer;
+        let (shared, peer) = (&peer, &*peer);
         let at = peer.local.map(|local| local.ip());
         if let Some(reason) = origin::refusal(&head, at, &self.options.host_names) {
             let response =
@@ -87,6 +96,7 @@ impl Handler {
             Err(no_route) => Handled::new(refuse(&no_route, &head), wire),
             Ok(Route::StreamLoad { db, table }) => self.stream_load(&head, wire, peer, (db, table)).await,
             Ok(Route::HttpStream) => self.http_stream(&head, wire, peer).await,
+            Ok(Route::Query { db }) => self.query(&head, wire, shared, db).await,
             Ok(Route::TwoPhase { db }) => Handled::new(self.two_phase(&head, peer, &db).await, wire),
             Ok(route) => Handled::new(self.inspect(route, &head, peer).await, wire),
         }

@@ -1,4 +1,4 @@
-//! The HTTP front end: Stream Load, HTTP Stream, two phase commit and the small inspection APIs.
+//! The HTTP front end: Stream Load, HTTP Stream, two phase commit, statements and the small inspection APIs.
 //!
 //! It turns requests into [`StreamLoadRequest`] and [`HttpStreamRequest`] with a streamed
 //! [`LoadBody`], hands them to [`Services`], and turns the [`LoadAnswer`] into the JSON that
@@ -53,6 +53,7 @@ pub use route::{error_url, file_of_error_url};
 pub use server::serve;
 pub use service::{
     AnsweredLoad, AskedName, Authenticator, Backend, ErrorLogReader, Health, InspectService, LabelInfo,
-    LoadRoute, LoadService, NamedState, Services, StoredLoad, WalCount,
+    LoadRoute, LoadService, NamedState, QueryAnswer, QueryColumn, QueryRequest, QueryService, Services,
+    StoredLoad, WalCount,
 };
 pub use tributary_decode::Compression;

@@ -10,6 +10,7 @@ use tributary_types::TlsSession;
 pub struct Peer {
     /// An address of IPv4 is one, even if the listener is of IPv6.
     pub ip: IpAddr,
+    pub port: u16,
     /// The server's own address; `None` if the system does not say.
     pub local: Option<SocketAddr>,
     /// The encryption; `None`: in clear text.
@@ -21,14 +22,16 @@ impl Peer {
     pub(crate) fn of(stream: &TcpStream, peer: SocketAddr) -> Self {
         let local = stream.local_addr().ok();
         let local = local.map(|local| SocketAddr::new(local.ip().to_canonical(), local.port()));
-        Self { ip: peer.ip().to_canonical(), local, tls: None, has_logged_in: AtomicBool::new(false) }
+        let (ip, port) = (peer.ip().to_canonical(), peer.port());
+        Self { ip, port, local, tls: None, has_logged_in: AtomicBool::new(false) }
     }
 
     /// A client that has reached this address.
     #[cfg(test)]
     #[must_use]
     pub fn at(local: SocketAddr) -> Self {
-        Self { ip: local.ip(), local: Some(local), tls: None, has_logged_in: AtomicBool::new(false) }
+        let (ip, port) = (local.ip(), local.port());
+        Self { ip, port, local: Some(local), tls: None, has_logged_in: AtomicBool::new(false) }
     }
 
     /// Notes that a user has proved a password on this connection.

@@ -69,7 +69,7 @@ fn respond(status: StatusCode, content_type: &'static str, body: ReplyBody) -> R
     response
 }
 
-fn json(status: StatusCode, text: Vec<u8>) -> Response<ReplyBody> {
+pub(crate) fn json(status: StatusCode, text: impl Into<Bytes>) -> Response<ReplyBody> {
     respond(status, "application/json;charset=UTF-8", ReplyBody::Bytes(Some(text.into())))
 }
 
@@ -86,6 +86,11 @@ pub(crate) fn metrics(text: String) -> Response<ReplyBody> {
 /// Text that is read while it is sent.
 pub(crate) fn stream(reader: ErrorLogReader) -> Response<ReplyBody> {
     respond(StatusCode::OK, "text/plain; charset=utf-8", ReplyBody::Stream(reader))
+}
+
+/// A JSON document that is computed while it is sent.
+pub(crate) fn json_stream(reader: ErrorLogReader) -> Response<ReplyBody> {
+    respond(StatusCode::OK, "application/json;charset=UTF-8", ReplyBody::Stream(reader))
 }
 
 /// HTTP 307: the same request to another place. Without a body, as Doris's.
@@ -169,6 +174,11 @@ impl EnvelopeCode {
 
 /// Doris's envelope `{"msg":…,"code":…,"data":…,"count":0}`, with HTTP 200.
 pub(crate) fn envelope(code: EnvelopeCode, data: impl Serialize) -> Response<ReplyBody> {
+    json(StatusCode::OK, envelope_text(code, data))
+}
+
+/// The text of the envelope.
+pub(crate) fn envelope_text(code: EnvelopeCode, data: impl Serialize) -> Vec<u8> {
     #[derive(Serialize)]
     struct Envelope<T> {
         msg: &'static str,
@@ -177,9 +187,23 @@ pub(crate) fn envelope(code: EnvelopeCode, data: impl Serialize) -> Response<Rep
         count: u32,
     }
     let (number, msg) = code.number_and_text();
-    let text = serde_json::to_vec(&Envelope { msg, code: number, data, count: 0 })
-        .expect("strings, numbers and maps with string keys always serialize");
-    json(StatusCode::OK, text)
+    serde_json::to_vec(&Envelope { msg, code: number, data, count: 0 })
+        .expect("strings, numbers and maps with string keys always serialize")
+}
+
+/// The text of the envelope of an error, with facts for programs behind Doris's keys.
+pub(crate) fn failure_text(text: &str, error: &impl Serialize) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Failure<'a, E> {
+        msg: &'static str,
+        code: u16,
+        data: &'a str,
+        count: u32,
+        error: &'a E,
+    }
+    let (code, msg) = EnvelopeCode::Error.number_and_text();
+    serde_json::to_vec(&Failure { msg, code, data: text, count: 0, error })
+        .expect("strings, numbers and maps with string keys always serialize")
 }
 
 /// The envelope with an HTTP status of its own.

@@ -22,6 +22,7 @@ pub(crate) enum Route {
     LoadState { db: String },
     LoadInfo { db: String },
     Cancel { db: String },
+    Query { db: Option<String> },
     Metrics,
     Root,
 }
@@ -63,6 +64,8 @@ impl Route {
             ["api", db, "_stream_load_2pc"] | ["api", db, _, "_stream_load_2pc"] => {
                 Self::TwoPhase { db: database(db)? }
             }
+            ["api", "query", "default_cluster" | "internal"] => Self::Query { db: None },
+            ["api", "query", "default_cluster" | "internal", db] => Self::Query { db: Some(database(db)?) },
             ["api", db, "get_load_state"] => Self::LoadState { db: database(db)? },
             ["api", db, "_load_info"] => Self::LoadInfo { db: database(db)? },
             ["api", db, "_cancel"] => Self::Cancel { db: database(db)? },
@@ -81,7 +84,7 @@ impl Route {
     const fn method(&self) -> &'static str {
         match self {
             Self::StreamLoad { .. } | Self::TwoPhase { .. } | Self::HttpStream => "PUT",
-            Self::Cancel { .. } => "POST",
+            Self::Cancel { .. } | Self::Query { .. } => "POST",
             _ => "GET",
         }
     }
@@ -169,6 +172,10 @@ mod tests {
         assert_eq!(Route::of(&Method::HEAD, "/api/health"), Ok(Route::Health));
         assert_eq!(Route::of(&Method::GET, "/api/d/t/_nothing"), Err(NoRoute::UnknownPath));
         assert_eq!(Route::of(&Method::GET, "/"), Ok(Route::Root));
+        let query = Route::Query { db: Some("d".into()) };
+        assert_eq!(Route::of(&Method::POST, "/api/query/default_cluster/d"), Ok(query));
+        assert_eq!(Route::of(&Method::POST, "/api/query/internal"), Ok(Route::Query { db: None }));
+        assert_eq!(Route::of(&Method::POST, "/api/query/hive/d"), Err(NoRoute::UnknownPath));
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Server {
         Self {
             places: Places::new(limits),
             head_bytes: HeadBytes::new(options.max_heads_bytes),
-            handler: Handler { services, options: Arc::new(options) },
+            handler: Handler::new(services, options),
             connections: TaskTracker::new(),
             requests: TaskTracker::new(),
             shutdown,

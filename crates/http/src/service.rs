@@ -5,11 +5,15 @@ use crate::body::LoadBody;
 use crate::peer::Peer;
 use crate::request::{HttpStreamRequest, StreamLoadRequest, TwoPhaseOp, TwoPhaseTarget};
 use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use serde::Serialize;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use tokio::io::AsyncRead;
+use tokio_util::sync::CancellationToken;
 use tributary_types::{Label, LoadKey, Principal, SqlError, TableDef, TxnId};
 
 /// The text of an error log, streamed.
@@ -68,6 +72,8 @@ pub struct NamedState {
     pub state: &'static str,
     /// The load, or the channel's last one.
     pub load: Option<StoredLoad>,
+    /// A version of the Delta table that has the load; `None`: none yet, or no load.
+    pub delta_version: Option<i64>,
     /// Where the channel's next load begins.
     pub next_offset: u64,
 }
@@ -114,18 +120,72 @@ pub struct Services {
     pub authenticator: Arc<dyn Authenticator>,
     pub loads: Arc<dyn LoadService>,
     pub inspect: Arc<dyn InspectService>,
+    pub queries: Arc<dyn QueryService>,
 }
 
 impl Services {
     /// All services of one server.
     #[must_use]
-    pub fn of<T: Authenticator + LoadService + InspectService>(server: &Arc<T>) -> Self {
+    pub fn of<T: Authenticator + LoadService + InspectService + QueryService>(server: &Arc<T>) -> Self {
         Self {
             authenticator: Arc::clone(server) as _,
             loads: Arc::clone(server) as _,
             inspect: Arc::clone(server) as _,
+            queries: Arc::clone(server) as _,
         }
     }
+}
+
+/// A statement that a client sends over HTTP.
+#[derive(Debug)]
+pub struct QueryRequest {
+    pub db: Option<String>,
+    pub statement: String,
+    /// The most rows of the answer; `None`: all.
+    pub rows_max: Option<u64>,
+    /// The receipt of a load that the statement waits for before it reads.
+    pub read_after: Option<TxnId>,
+    /// Cancelled when the client leaves before the first rows are there.
+    pub left: CancellationToken,
+}
+
+/// A column of the rows that a statement returns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct QueryColumn {
+    pub name: String,
+    /// The type without its parameters, as `DECIMAL`.
+    #[serde(rename = "type")]
+    pub type_name: String,
+}
+
+/// The answer to a statement.
+pub enum QueryAnswer {
+    Done {
+        affected_rows: u64,
+        warnings: u16,
+        /// For example a load's label, status and transaction; empty for none.
+        info: String,
+    },
+    Rows {
+        columns: Vec<QueryColumn>,
+        /// Rows as JSON arrays with commas between them; none of the pieces is empty. Dropping it ends the query.
+        rows: BoxStream<'static, Result<Bytes, SqlError>>,
+    },
+}
+
+/// Runs statements.
+#[async_trait]
+pub trait QueryService: Send + Sync + 'static {
+    /// Runs one statement in a session of its own.
+    ///
+    /// # Errors
+    /// Those of the statement, up to its first rows.
+    async fn query(
+        &self,
+        principal: &Principal,
+        peer: &Peer,
+        request: QueryRequest,
+    ) -> Result<QueryAnswer, SqlError>;
 }
 
 /// Identifies clients.

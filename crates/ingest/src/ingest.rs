@@ -535,9 +535,9 @@ impl Ingest {
         let truncate = self.core.tasks.run(async move {
             let outcome = queue.truncate(reservation.txn(), cut).await;
             match &outcome {
-                Ok(_) => {
+                Ok(version) => {
                     let (txn, _) = reservation.hand_over();
-                    core.transactions.visible(txn, host::unix_ms(), 0, 0, 0);
+                    core.transactions.visible(txn, *version, host::unix_ms(), (0, 0, 0));
                 }
                 Err(error) => reservation.abort(error.to_string()),
             }

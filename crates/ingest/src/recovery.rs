@@ -316,7 +316,7 @@ impl Reader<'_> {
             now_ms: body.prepared_at_ms,
         };
         let mut info = TransactionInfo::begun(entry.txn, begun);
-        info.commit(body.committed_at_ms, body.loads, body.rows, body.bytes);
+        info.commit(body.version, body.committed_at_ms, (body.loads, body.rows, body.bytes));
         info.source = body.source;
         info.attachment.clone_from(&body.attachment);
         self.contents.finished.push(info);

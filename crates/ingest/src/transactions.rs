@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tributary_types::lock::{Rank, Ranked};
 use tributary_types::{
     Attachment, DbId, Label, SourceId, TableDef, TableId, TableRef, TransactionKind, TransactionStatus,
-    TxnId, host,
+    TxnId, Version, host,
 };
 
 /// The most labels of finished transactions that stay used in a database. Beyond it the oldest is free again, as with Doris's
@@ -53,6 +53,9 @@ pub struct TransactionInfo {
     pub loads: u32,
     pub rows: u64,
     pub bytes: u64,
+    /// The version of the table that it made, once it is visible. 0: it was committed before the server started, and its rows had
+    /// left the log by then.
+    pub version: Version,
     /// The source of its load: then the attachment is the position in it after the load.
     pub source: Option<SourceId>,
     /// The bytes that its maker attached, see [`Reservation::attach`].
@@ -78,6 +81,7 @@ impl TransactionInfo {
             loads: 0,
             rows: 0,
             bytes: 0,
+            version: Version(0),
             source: None,
             attachment: None,
         }
@@ -90,8 +94,9 @@ impl TransactionInfo {
         (self.loads, self.rows, self.bytes) = (1, rows, bytes);
     }
 
-    /// Its rows are visible.
-    pub(crate) fn commit(&mut self, now_ms: i64, loads: u32, rows: u64, bytes: u64) {
+    /// Its rows are visible, since this version of the table.
+    pub(crate) fn commit(&mut self, version: Version, now_ms: i64, (loads, rows, bytes): (u32, u64, u64)) {
+        self.version = version;
         self.status = TransactionStatus::Visible;
         self.finished_at_ms = Some(now_ms);
         (self.loads, self.rows, self.bytes) = (loads, rows, bytes);
@@ -220,8 +225,9 @@ impl Transactions {
         }
     }
 
-    pub(crate) fn visible(&self, txn: TxnId, now_ms: i64, loads: u32, rows: u64, bytes: u64) {
-        self.finish(txn, |info| info.commit(now_ms, loads, rows, bytes));
+    /// The transaction has made this version of its table; the counts are its loads, rows and bytes.
+    pub(crate) fn visible(&self, txn: TxnId, version: Version, now_ms: i64, counts: (u32, u64, u64)) {
+        self.finish(txn, |info| info.commit(version, now_ms, counts));
     }
 
     pub(crate) fn aborted(&self, txn: TxnId, now_ms: i64, reason: String) {
@@ -277,6 +283,12 @@ impl Transactions {
     /// All remembered transactions of a database, newest first.
     #[must_use]
     pub fn of_db(&self, db: DbId) -> Vec<TransactionInfo> {
+        self.matching(|info| info.db == db)
+    }
+
+    /// The remembered transactions for which it is true, newest first.
+    #[must_use]
+    pub fn matching(&self, is_wanted: impl Fn(&TransactionInfo) -> bool) -> Vec<TransactionInfo> {
         let (mut all, mut below) = (Vec::new(), None);
         loop {
             let book = self.book.lock();
@@ -287,7 +299,7 @@ impl Transactions {
             let mut seen = 0;
             for (txn, info) in range.rev().take(SLICE) {
                 (seen, below) = (seen + 1, Some(*txn));
-                all.extend((info.db == db).then(|| info.clone()));
+                all.extend(is_wanted(info).then(|| info.clone()));
             }
             if seen < SLICE {
                 return all;
@@ -628,7 +640,7 @@ mod tests {
             "Label [a] has already been used, relate to txn [7], status [PREPARE]."
         );
         let (txn, _) = reservation.hand_over();
-        transactions.visible(txn, 1, 1, 1, 1);
+        transactions.visible(txn, Version(1), 1, (1, 1, 1));
         assert_eq!(
             transactions.begin(new("a")).unwrap_err().to_string(),
             "Label [a] has already been used, relate to txn [7], status [VISIBLE]."
@@ -657,16 +669,16 @@ mod tests {
         assert_eq!(found("a"), Some((1, TransactionStatus::Aborted)));
         let (txn, _) = transactions.begin(new("a")).expect("free again").hand_over();
         assert_eq!(found("a"), Some((2, TransactionStatus::Prepare)));
-        transactions.visible(txn, 10, 1, 1, 1);
+        transactions.visible(txn, Version(1), 10, (1, 1, 1));
         assert_eq!(found("a"), Some((2, TransactionStatus::Visible)));
         let group = transactions.begin_group(NewTransaction { label_is_kept: false, ..new("group") });
         assert_eq!(found("group"), Some((group.0, TransactionStatus::Prepare)));
-        transactions.visible(group, 10, 1, 1, 1);
+        transactions.visible(group, Version(1), 10, (1, 1, 1));
         assert_eq!(found("group"), Some((group.0, TransactionStatus::Visible)));
         for number in 0..FINISHED_REMEMBERED_MAX {
             let label = Label::new(&format!("g{number}")).expect("legal");
             let txn = transactions.begin_group(NewTransaction { label, label_is_kept: false, ..new("g") });
-            transactions.visible(txn, 10, 1, 1, 1);
+            transactions.visible(txn, Version(1), 10, (1, 1, 1));
         }
         assert_eq!(found("group"), None, "the oldest are forgotten");
         assert_eq!(found("a"), Some((2, TransactionStatus::Visible)), "but no label that is in use");
@@ -686,7 +698,7 @@ mod tests {
     fn a_purged_label_is_free_again() {
         let transactions = Arc::new(Transactions::new(TxnId(1)));
         let (txn, _) = transactions.begin(new("a")).expect("free").hand_over();
-        transactions.visible(txn, 10, 1, 1, 1);
+        transactions.visible(txn, Version(1), 10, (1, 1, 1));
         transactions.purge(10);
         assert!(transactions.begin(new("a")).is_err());
         transactions.purge(11);
@@ -709,7 +721,7 @@ mod tests {
         };
         for number in 0..LABELS {
             let (txn, _) = transactions.begin(new(&format!("l{number}"))).expect("free").hand_over();
-            transactions.visible(txn, number as i64, 1, 1, 1);
+            transactions.visible(txn, Version(1), number as i64, (1, 1, 1));
             if number % 10_000 == 0 {
                 store();
             }

@@ -16,7 +16,7 @@ use arrow::array::{Array, ArrayRef};
 use arrow::compute::cast;
 use arrow::datatypes::DataType as ArrowType;
 use arrow::record_batch::RecordBatch;
-pub use texts::TextRows;
+pub use texts::{TextRows, for_each_text};
 use tributary_types::{ErrorCode, SqlError};
 use value::{Cell, Form};
 

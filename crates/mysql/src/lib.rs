@@ -28,7 +28,7 @@ mod wire;
 
 pub use client_file::ClientFile;
 pub use column::Column;
-pub use encode::TextRows;
+pub use encode::{TextRows, for_each_text};
 pub use error::MalformedPacket;
 pub use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType};
 pub use params::{ParamIter, ParamType, ParamValue, Params};

@@ -156,6 +156,8 @@ pub enum LiveTable {
     Logs,
     /// `prepared_loads`
     PreparedLoads,
+    /// `transactions`
+    Transactions,
     /// `rejected_rows`
     RejectedRows,
 }

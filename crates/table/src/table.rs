@@ -10,6 +10,7 @@
 //! [`Table::oldest_unflushed_lsn`] on has them all.
 
 mod change;
+mod delta_versions;
 mod publish;
 mod rewrite;
 mod stuck;
@@ -34,6 +35,7 @@ use crate::log::LogState;
 use crate::place::root::TableRoot;
 use crate::view::snapshot::Snapshot;
 use arc_swap::ArcSwap;
+use delta_versions::DeltaVersions;
 use object_store::path::Path;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -53,6 +55,7 @@ pub struct Table {
     /// `None` in a table whose rows all stay.
     unique: Option<UniqueKeys>,
     persisted: AtomicU64,
+    delta_versions: parking_lot::Mutex<DeltaVersions>,
     closed: AtomicBool,
     /// A heavy schema change is under way.
     changing: AtomicBool,
@@ -224,6 +227,10 @@ impl Table {
             snapshot: ArcSwap::from_pointee(snapshot),
             unflushed: Ranked::new(Rank::Unflushed, Unflushed { log_behind, ..Unflushed::default() }),
             persisted: AtomicU64::new(state.app_version.0),
+            delta_versions: parking_lot::Mutex::new(DeltaVersions::at_open(
+                state.app_version,
+                delta_version(&state),
+            )),
             rewriter: tokio::sync::Mutex::new(state),
             unique: (!def.keys.keeps_all_rows()).then(UniqueKeys::default),
             closed: AtomicBool::new(false),
@@ -295,6 +302,13 @@ impl Table {
             *kept = Some(Arc::clone(&bounds));
         }
         bounds
+    }
+
+    /// A version of the Delta table that has the publication of `version`: the first one, if the log reached it since the table
+    /// was opened, in one of the last 1,024 flushes. `None`: the log does not have it yet.
+    #[must_use]
+    pub fn delta_version_of(&self, version: Version) -> Option<i64> {
+        self.delta_versions.lock().with(version)
     }
 
     /// The last version that the Delta log holds completely. Replay skips publications up to it.

@@ -24,6 +24,8 @@ pub(crate) enum Door {
     Prepared,
     StreamLoad,
     HttpStream,
+    /// A statement over HTTP.
+    HttpQuery,
     TwoPhase,
     Job,
     /// A batch of a ROUTINE LOAD.
@@ -36,11 +38,12 @@ pub(crate) enum Door {
 }
 
 impl Door {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Statement,
         Self::Prepared,
         Self::StreamLoad,
         Self::HttpStream,
+        Self::HttpQuery,
         Self::TwoPhase,
         Self::Job,
         Self::Task,
@@ -55,6 +58,7 @@ impl Door {
             Self::Prepared => "prepared",
             Self::StreamLoad => "stream_load",
             Self::HttpStream => "http_stream",
+            Self::HttpQuery => "http_query",
             Self::TwoPhase => "two_phase",
             Self::Job => "job",
             Self::Task => "task",
@@ -67,7 +71,12 @@ impl Door {
     const fn protocol(self) -> &'static str {
         match self {
             Self::Statement | Self::Prepared | Self::MysqlLogin => "mysql",
-            Self::StreamLoad | Self::HttpStream | Self::TwoPhase | Self::HttpLogin | Self::HttpApi => "http",
+            Self::StreamLoad
+            | Self::HttpStream
+            | Self::HttpQuery
+            | Self::TwoPhase
+            | Self::HttpLogin
+            | Self::HttpApi => "http",
             Self::Job | Self::Task => "job",
         }
     }

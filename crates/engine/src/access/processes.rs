@@ -4,7 +4,7 @@ use crate::access::interrupt::Stop;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tributary_sql::{outline, redacted};
@@ -113,10 +113,16 @@ impl Process {
 /// All connections.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
+    last_id: AtomicU32,
     by_id: Mutex<BTreeMap<u32, Arc<Process>>>,
 }
 
 impl Processes {
+    /// The number of a new connection, 1 or more.
+    pub fn next_id(&self) -> u32 {
+        self.last_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
     /// Lists a new connection, unless its user has `most` others already.
     pub fn enter(
         &self,

@@ -5,6 +5,7 @@
 
 mod ends;
 mod http_stream;
+mod query;
 mod repeated;
 
 use crate::access::interrupt::{Interrupt, Interrupted};
@@ -653,7 +654,7 @@ impl InspectService for HttpLoads {
         let begun = Instant::now();
         let found = self.0.gate.table(principal, Privilege::Load, None, Some(db), table);
         self.looked(principal, &format!("GET /api/{db}/{table}/_load_state"), db, begun, &found);
-        Ok(repeated::state_of(&self.0.ingest, found?.id(), asked)?)
+        Ok(repeated::state_of(&self.0.ingest, &*found?, asked)?)
     }
 
     async fn row_count(&self, principal: &Principal, db: &str, table: &str) -> Result<u64, SqlError> {

@@ -7,14 +7,15 @@ mod connection;
 mod lines;
 mod params;
 
+use crate::access::finished::Door;
 use crate::engine::Engine;
 use crate::session::{EngineSession, Login, NewSession, logged_in};
 use async_trait::async_trait;
+pub(crate) use columns::columns_of;
 use connection::Connection;
 pub(crate) use lines::text_lines;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 use tributary_mysql::{Account, ConnectionInfo, RefusedLogin, ServerHooks, Session};
 use tributary_types::{Secret, SqlError};
@@ -22,20 +23,19 @@ use tributary_types::{Secret, SqlError};
 /// Opens sessions for connections.
 pub struct MysqlHooks {
     engine: Arc<Engine>,
-    next_connection: AtomicU32,
 }
 
 impl MysqlHooks {
     #[must_use]
     pub fn new(engine: Arc<Engine>) -> Self {
-        Self { engine, next_connection: AtomicU32::new(1) }
+        Self { engine }
     }
 }
 
 #[async_trait]
 impl ServerHooks for MysqlHooks {
     fn next_connection_id(&self) -> u32 {
-        self.next_connection.fetch_add(1, Ordering::Relaxed)
+        self.engine.processes().next_id()
     }
 
     fn find_account(&self, user: &str, host: &str) -> Option<Account> {
@@ -69,7 +69,7 @@ impl ServerHooks for MysqlHooks {
         let ConnectionInfo { id, user, peer, database, tls, kill, .. } = info;
         let (begun, name, db) = (Instant::now(), user.clone(), database.clone());
         let admission = self.engine.requests.admit()?;
-        let new = NewSession { id, user, peer, database, tls, kill };
+        let new = NewSession { door: Door::Statement, id, user, peer, database, tls, kill };
         let opened = EngineSession::open(Arc::clone(&self.engine), new);
         let login = Login { id, user: &name, peer, database: db.as_deref() };
         logged_in(&self.engine, &login, begun, opened.as_ref().map(drop), admission);

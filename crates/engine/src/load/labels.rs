@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use tributary_catalog::{Catalog, CatalogError, PositionRecord, TxnRecord};
 use tributary_ingest::{LabelStore, SchemaHistory, SourcePosition, TransactionInfo};
-use tributary_types::{ErrorCode, Principal, SchemaVersion, SqlError, TableId, TableSchema, TxnId};
+use tributary_types::{ErrorCode, Principal, SchemaVersion, SqlError, TableId, TableSchema, TxnId, Version};
 
 /// Limit on the labels that one server retains; the oldest are forgotten first.
 const KEPT_LABELS_MAX: u64 = 1_000_000;
@@ -139,5 +139,7 @@ fn info(record: TxnRecord) -> TransactionInfo {
         loads: record.loads,
         rows: record.rows,
         bytes: record.bytes,
+        // Of what it made, the log tells as long as it has its rows.
+        version: Version(0),
     }
 }

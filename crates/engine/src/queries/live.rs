@@ -11,7 +11,7 @@ use std::time::Duration;
 use tributary_ingest::CloseReason;
 use tributary_query::{Cell, LiveTable};
 use tributary_types::host::unix_ms;
-use tributary_types::{TableDef, TableId};
+use tributary_types::{TableDef, TableId, TransactionStatus};
 
 /// The rows of a table. `shows` says whether the user may see a table's own, `reads` whether
 /// the user may read the table, `rejects` which rejected rows are shown if not all, and `shows_server` whether the user may see the rows of the server.
@@ -28,6 +28,7 @@ pub(super) fn rows(
         LiveTable::GroupQueues => group_queues(facts, shows),
         LiveTable::FinishedGroups => finished_groups(facts, shows),
         LiveTable::PreparedLoads => prepared_loads(facts, shows),
+        LiveTable::Transactions => transactions(facts, shows),
         LiveTable::RejectedRows => rejected_rows(facts, reads, rejects),
         LiveTable::Logs if shows_server() => logs(facts),
         LiveTable::Logs => Vec::new(),
@@ -95,6 +96,42 @@ fn finished_groups(facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> Vec<Vec<
                 micros(group.log).into(),
                 micros(group.publish).into(),
                 group.error.into(),
+            ]
+        })
+        .collect()
+}
+
+fn transactions(facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> Vec<Vec<Cell>> {
+    let tables = facts.names.all_tables();
+    let shown: HashMap<_, _> = tables
+        .iter()
+        .map(|table| (table.id(), (table, table.def())))
+        .filter(|(_, (_, def))| shows(def))
+        .collect();
+    let found = facts.ingest.transactions().matching(|info| shown.contains_key(&info.table));
+    found
+        .into_iter()
+        .filter_map(|info| Some((shown.get(&info.table)?, info)))
+        .map(|((table, def), info)| {
+            let is_visible = info.status == TransactionStatus::Visible;
+            let version = Some(info.version).filter(|version| is_visible && version.0 > 0);
+            let time = |at_ms: Option<i64>| Cell::from(at_ms.map(date_time_ms));
+            vec![
+                def.db.as_str().into(),
+                def.name.as_str().into(),
+                info.txn.0.into(),
+                info.label.as_str().into(),
+                info.status.name().into(),
+                info.kind.source_type().into(),
+                time(Some(info.prepared_at_ms)),
+                time(info.precommitted_at_ms),
+                time(info.finished_at_ms),
+                u64::from(info.loads).into(),
+                info.rows.into(),
+                info.bytes.into(),
+                version.map(|version| version.0).into(),
+                table.delta_version_of(info.version).filter(|_| is_visible).map(i64::unsigned_abs).into(),
+                Some(info.reason).filter(|reason| !reason.is_empty()).into(),
             ]
         })
         .collect()

@@ -120,7 +120,7 @@ impl EngineSession {
         let kind = kind.filter(|kind| *kind != SET || !is_misspelt(outcome));
         let kind = kind.or_else(|| self.kind_of_refused(text, outcome));
         let stated = kind.map_or(Stated::Illegible(text), |kind| Stated::Statement(text, kind));
-        let request = self.request(Door::Statement, stated, begun, volume, outcome, has_inserted);
+        let request = self.request(self.door, stated, begun, volume, outcome, has_inserted);
         self.engine.requests.finished(&request, admission);
     }
 

@@ -182,6 +182,7 @@ impl Handler {
             data["loaded_rows"] = json!(load.loaded_rows);
             data["filtered_rows"] = json!(load.filtered_rows);
             data["unselected_rows"] = json!(load.unselected_rows);
+            data["delta_version"] = json!(state.delta_version);
         }
         reply::envelope(EnvelopeCode::Success, data)
     }

@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tributary_http::*;
@@ -31,6 +31,8 @@ pub struct Fake {
     seen: mpsc::UnboundedSender<Seen>,
     /// A load into `gated` waits here before it reads.
     pub gate: Semaphore,
+    /// The client of a statement `wait` has left.
+    pub left: Notify,
     /// Error logs by the `file` of their address.
     pub logs: Mutex<BTreeMap<String, String>>,
     pub health: Mutex<Health>,
@@ -132,6 +134,34 @@ impl LoadService for Fake {
 }
 
 #[async_trait]
+impl QueryService for Fake {
+    async fn query(&self, _: &Principal, _: &Peer, request: QueryRequest) -> Result<QueryAnswer, SqlError> {
+        match request.statement.as_str() {
+            "rows" => {
+                let pieces = ["[1,\"a\"]", "[2,null]"].map(|piece| Ok(Bytes::from_static(piece.as_bytes())));
+                let columns = vec![QueryColumn { name: "id".to_owned(), type_name: "INT".to_owned() }];
+                Ok(QueryAnswer::Rows { columns, rows: Box::pin(futures::stream::iter(pieces)) })
+            }
+            "break" => {
+                let pieces =
+                    [Ok(Bytes::from_static(b"[1]")), Err(SqlError::detail(ErrorCode::Unknown, "late"))];
+                Ok(QueryAnswer::Rows { columns: Vec::new(), rows: Box::pin(futures::stream::iter(pieces)) })
+            }
+            "wait" => {
+                request.left.cancelled().await;
+                self.left.notify_one();
+                Err(SqlError::detail(ErrorCode::QueryInterrupted, "it has left"))
+            }
+            "done" => {
+                let info = format!("{:?} {:?} {:?}", request.db, request.rows_max, request.read_after);
+                Ok(QueryAnswer::Done { affected_rows: 3, warnings: 1, info })
+            }
+            _ => Err(SqlError::new(ErrorCode::Syntax, "no such statement")),
+        }
+    }
+}
+
+#[async_trait]
 impl InspectService for Fake {
     async fn cancel(&self, _: &Principal, db: &str, label: &str) -> Result<(), SqlError> {
         match (db, label) {
@@ -176,7 +206,9 @@ impl InspectService for Fake {
         asked: &AskedName,
     ) -> Result<NamedState, SqlError> {
         match (table, asked) {
-            ("dt", AskedName::Key(_)) => Ok(NamedState { state: "NONE", load: None, next_offset: 0 }),
+            ("dt", AskedName::Key(_)) => {
+                Ok(NamedState { state: "NONE", load: None, delta_version: None, next_offset: 0 })
+            }
             ("dt", AskedName::Channel(channel)) => {
                 let load = StoredLoad {
                     txn_id: TxnId(9),
@@ -185,7 +217,7 @@ impl InspectService for Fake {
                     filtered_rows: 2,
                     unselected_rows: 1,
                 };
-                Ok(NamedState { state: "VISIBLE", load: Some(load), next_offset: 5 })
+                Ok(NamedState { state: "VISIBLE", load: Some(load), delta_version: Some(3), next_offset: 5 })
             }
             _ => Err(unknown_table(table)),
         }
@@ -243,6 +275,7 @@ pub async fn start_with(options: HttpOptions) -> Running {
         phases: Mutex::default(),
         seen: sender,
         gate: Semaphore::new(0),
+        left: Notify::new(),
         logs: Mutex::default(),
         health: Mutex::new(Health { nodes: 2, alive: 1, ..Health::default() }),
     });

@@ -9,3 +9,4 @@ mod curl;
 mod endpoints;
 mod fake;
 mod loads;
+mod queries;

@@ -266,7 +266,8 @@ impl Flight {
         let finished = FinishedGroup::of(queue.table.id(), &group);
         core.finished.add(finished.committed(version, reason, group.opened, &times));
         let loads = group.loads() as u32;
-        core.transactions.visible(group.txn, host::unix_ms(), loads, group.rows, group.bytes);
+        let counts = (loads, group.rows, group.bytes);
+        core.transactions.visible(group.txn, version, host::unix_ms(), counts);
         core.metrics.group_committed(reason, loads, group.rows);
         self.published(first);
         let members = answer_waiters(group, excluded, Committed { version, times, closed_by: Some(reason) });

@@ -126,7 +126,8 @@ impl TableQueue {
                     facts.are_stored();
                     queue.core.memory.published(memory);
                     queue.core.memory.leave_group(memory);
-                    queue.core.transactions.visible(own.txn, host::unix_ms(), 1, rows, bytes);
+                    let counts = (1, rows, bytes);
+                    queue.core.transactions.visible(own.txn, version, host::unix_ms(), counts);
                     flight.published(Some(place.first));
                     Ok(Committed { version, times, closed_by: None })
                 }

@@ -21,28 +21,15 @@ impl TextRows {
     /// # Errors
     /// The batch has other columns.
     pub fn write(&self, columns: &[Column], batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(), SqlError> {
-        let rows = Rows::new(columns, batch, false)?;
-        let cells = rows.cells()?;
-        let mut value = Vec::new();
-        for row in 0..rows.count() {
-            for (index, cell) in cells.iter().enumerate() {
-                if index > 0 {
-                    out.extend_from_slice(&self.separator);
-                }
-                if cell.is_null(row) {
-                    out.extend_from_slice(NULL);
-                    continue;
-                }
-                value.clear();
-                cell.write(row, &mut value)?;
-                let text = without_length(&value).ok_or_else(|| {
-                    SqlError::new(ErrorCode::Unknown, "internal error: a value has no length before it")
-                })?;
-                out.extend_from_slice(text);
+        for_each_text(columns, batch, |column, text| {
+            if column > 0 {
+                out.extend_from_slice(&self.separator);
             }
-            out.extend_from_slice(&self.line_end);
-        }
-        Ok(())
+            out.extend_from_slice(text.unwrap_or(NULL));
+            if column + 1 == columns.len() {
+                out.extend_from_slice(&self.line_end);
+            }
+        })
     }
 
     /// Appends a line of these fields.
@@ -55,6 +42,35 @@ impl TextRows {
         }
         out.extend_from_slice(&self.line_end);
     }
+}
+
+/// Calls `take` with each value of a batch, row by row: the number of its column and its text, `None` for NULL.
+///
+/// # Errors
+/// The batch has other columns.
+pub fn for_each_text(
+    columns: &[Column],
+    batch: &RecordBatch,
+    mut take: impl FnMut(usize, Option<&[u8]>),
+) -> Result<(), SqlError> {
+    let rows = Rows::new(columns, batch, false)?;
+    let cells = rows.cells()?;
+    let mut value = Vec::new();
+    for row in 0..rows.count() {
+        for (index, cell) in cells.iter().enumerate() {
+            if cell.is_null(row) {
+                take(index, None);
+                continue;
+            }
+            value.clear();
+            cell.write(row, &mut value)?;
+            let text = without_length(&value).ok_or_else(|| {
+                SqlError::new(ErrorCode::Unknown, "internal error: a value has no length before it")
+            })?;
+            take(index, Some(text));
+        }
+    }
+    Ok(())
 }
 
 /// A value without its length, which is a number of one, three, four or nine bytes.

@@ -38,6 +38,7 @@ mod health;
 mod heavy_change;
 mod hidden_tables;
 mod http_api;
+mod http_query;
 mod http_stream;
 mod insert_select;
 mod inspection;

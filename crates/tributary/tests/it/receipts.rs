@@ -96,3 +96,66 @@ fn a_wait_that_can_have_no_end_is_refused_or_ends_with_the_time_limit() {
     let error = hurried.error(&format!("SYNC {receipt}"));
     assert!(error.message.contains("timeout"), "{error:?}");
 }
+
+#[test]
+fn a_transaction_is_listed_with_the_delta_version_that_has_it() {
+    let server = Server::with_settings(&[("flush_age_ms", "3600000")]);
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE t (id INT NOT NULL) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1 \
+         PROPERTIES ('group_commit_interval_ms' = '10')");
+    let url = |key: &str| {
+        format!("http://127.0.0.1:{}/api/d/t/_load_state?idempotency_key={key}", server.http_port())
+    };
+    let load = |key: &str| {
+        let header = format!("Idempotency-Key: {key}");
+        let answer = Curl::stream_load(&server, "d", "t")
+            .headers(&["group_commit: sync_mode", &header])
+            .body("1\n")
+            .load()
+            .success();
+        answer.get("TxnId").clone()
+    };
+    let state = |client: &mut Client, txn: &str| {
+        client.value(&format!(
+            "SELECT CONCAT_WS(' ', TABLE_NAME, STATUS, SOURCE_TYPE, LOADS, LOADED_ROWS, IFNULL(DELTA_VERSION, 'none')) \
+             FROM information_schema.transactions WHERE TXN_ID = {txn}"
+        ))
+    };
+    let first = load("a");
+    assert_eq!(state(&mut client, &first), "t VISIBLE INSERT_STREAMING 1 1 none");
+    let told: serde_json::Value = serde_json::from_str(&Curl::get(&url("a")).text()).expect("JSON");
+    assert_eq!(
+        (&told["data"]["state"], &told["data"]["delta_version"]),
+        (&"VISIBLE".into(), &serde_json::Value::Null)
+    );
+    let directory = crate::delta::delta_table(&server);
+    let entries = || {
+        let log = std::fs::read_dir(format!("{directory}/_delta_log")).expect("there is one");
+        log.flatten().filter(|entry| entry.path().extension().is_some_and(|name| name == "json")).count()
+            as u64
+    };
+    let before = entries();
+    // Moves rows to data files, as anything else that changes the log.
+    client.ok("DELETE FROM t WHERE id = 7");
+    let version = entries() - 1;
+    assert!(version >= before, "{version}");
+    let found = state(&mut client, &first);
+    let delta_version: u64 = found.rsplit(' ').next().and_then(|text| text.parse().ok()).expect("a version");
+    assert!((before..=version).contains(&delta_version), "{found}");
+    let told: serde_json::Value = serde_json::from_str(&Curl::get(&url("a")).text()).expect("JSON");
+    assert_eq!(told["data"]["delta_version"], delta_version);
+    let path = format!("{directory}/_delta_log/{delta_version:020}.json");
+    assert!(
+        std::fs::read_to_string(path).expect("it is there").contains("\"add\""),
+        "its rows are in a file of it"
+    );
+    let second = load("b");
+    assert_eq!(state(&mut client, &second), "t VISIBLE INSERT_STREAMING 1 1 none");
+    assert!(state(&mut client, &first).ends_with(&format!(" {delta_version}")), "it stays");
+    client.ok("CREATE USER 'amy'");
+    client.ok("GRANT SELECT_PRIV ON d.other TO 'amy'");
+    let mut amy = Client::connect_as("amy", server.mysql_port()).expect("it may connect");
+    assert_eq!(amy.value("SELECT COUNT(*) FROM information_schema.transactions"), "0");
+}

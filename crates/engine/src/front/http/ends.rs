@@ -120,7 +120,11 @@ impl HttpLoads {
         begun: Instant,
         outcome: &Result<T, SqlError>,
     ) {
-        let kind = if words.starts_with("POST") { "CANCEL" } else { "SHOW" };
+        let kind = match words {
+            "POST /api/query" => "LOGIN",
+            _ if words.starts_with("POST") => "CANCEL",
+            _ => "SHOW",
+        };
         let request = FinishedRequest {
             db: Some(db),
             error: outcome.as_ref().err().map(Failure::from),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tributary_http::{AskedName, LoadAnswer, LoadBody, LoadCode, LoadStatus, NamedState, StoredLoad};
 use tributary_ingest::{AnsweredAs, FirstAnswer, Ingest, IngestError, NamedLoad, TransactionStatus};
 use tributary_table::Table;
-use tributary_types::{ChannelOffset, LoadName, TableDef, TableId, TxnId};
+use tributary_types::{ChannelOffset, LoadName, TableDef, TxnId, Version};
 
 impl HttpLoads {
     /// The answer to a load whose name is known, or refused, before its body was read. `None`: it is to be loaded.
@@ -114,35 +114,35 @@ pub(super) fn refused(error: &IngestError) -> LoadAnswer {
 }
 
 /// The state of a key or a channel.
-pub(super) fn state_of(
-    ingest: &Ingest,
-    table: TableId,
-    asked: &AskedName,
-) -> Result<NamedState, IngestError> {
+pub(super) fn state_of(ingest: &Ingest, table: &Table, asked: &AskedName) -> Result<NamedState, IngestError> {
+    let id = table.id();
     let (found, next_offset, is_running) = match asked {
         AskedName::Key(key) => {
             let name = LoadName::Key(key.clone());
-            let found = ingest.first_answer(table, &name)?;
-            (found.map(|first| (first.txn, first.label, first.counts)), 0, ingest.is_running(table, &name))
+            let found = ingest.first_answer(id, &name)?;
+            (found.map(|first| (first.txn, first.label, first.counts)), 0, ingest.is_running(id, &name))
         }
         AskedName::Channel(channel) => {
-            let found = ingest.channels(Some(table)).into_iter().find(|state| state.channel == *channel);
+            let found = ingest.channels(Some(id)).into_iter().find(|state| state.channel == *channel);
             let next = found.as_ref().map_or(0, |state| state.next_offset);
             let at = ChannelOffset { channel: channel.clone(), offset: next, next: u64::MAX };
-            let is_running = ingest.is_running(table, &LoadName::Channel(at));
+            let is_running = ingest.is_running(id, &LoadName::Channel(at));
             (found.map(|state| (state.txn, state.label, state.counts)), next, is_running)
         }
     };
-    let is_visible = |txn: TxnId| {
-        let info = ingest.transactions().by_id(txn);
-        info.is_none_or(|info| info.status == TransactionStatus::Visible)
+    // One that is forgotten has been visible for long.
+    let visible_since = |txn: TxnId| match ingest.transactions().by_id(txn) {
+        None => Some(Version(0)),
+        Some(info) => (info.status == TransactionStatus::Visible).then_some(info.version),
     };
-    let state = match &found {
+    let version = found.as_ref().and_then(|(txn, ..)| visible_since(*txn));
+    let state = match (&found, version) {
         _ if is_running => "RUNNING",
-        None => "NONE",
-        Some((txn, ..)) if is_visible(*txn) => "VISIBLE",
-        Some(_) => "DURABLE",
+        (None, _) => "NONE",
+        (Some(_), Some(_)) => "VISIBLE",
+        (Some(_), None) => "DURABLE",
     };
+    let delta_version = version.and_then(|version| table.delta_version_of(version));
     let load = found.map(|(txn, label, counts)| StoredLoad {
         txn_id: txn,
         label: label.to_string(),
@@ -150,5 +150,5 @@ pub(super) fn state_of(
         filtered_rows: counts.filtered,
         unselected_rows: counts.unselected,
     });
-    Ok(NamedState { state, load, next_offset })
+    Ok(NamedState { state, load, delta_version, next_offset })
 }

@@ -3,7 +3,7 @@
 use tributary_mysql::Column;
 use tributary_query::ResultColumn;
 
-pub(super) fn columns_of(columns: &[ResultColumn]) -> Vec<Column> {
+pub(crate) fn columns_of(columns: &[ResultColumn]) -> Vec<Column> {
     columns
         .iter()
         .map(|column| {

@@ -22,7 +22,7 @@ pub(super) const COLLATION: &str = "utf8mb4_0900_bin";
 const LOAD_JOBS: &str = "JOB_ID LABEL STATE PROGRESS TYPE ETL_INFO TASK_INFO ERROR_MSG CREATE_TIME ETL_START_TIME ETL_FINISH_TIME LOAD_START_TIME LOAD_FINISH_TIME URL JOB_DETAILS TRANSACTION_ID ERROR_TABLETS USER COMMENT FIRST_ERROR_MSG DB_NAME";
 
 /// Tables and their columns; `#` marks whole numbers.
-pub(super) const TABLES: [(&str, &str); 44] = [
+pub(super) const TABLES: [(&str, &str); 45] = [
     (
         "tables",
         "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_TYPE ENGINE VERSION# ROW_FORMAT TABLE_ROWS# AVG_ROW_LENGTH# DATA_LENGTH# MAX_DATA_LENGTH# INDEX_LENGTH# DATA_FREE# AUTO_INCREMENT# CREATE_TIME UPDATE_TIME CHECK_TIME TABLE_COLLATION CHECKSUM# CREATE_OPTIONS TABLE_COMMENT",
@@ -140,6 +140,10 @@ pub(super) const TABLES: [(&str, &str); 44] = [
         "TABLE_SCHEMA TABLE_NAME TXN_ID# LABEL CLIENT PREPARED_AT AGE_SECONDS# EXPIRES_AT LOADED_ROWS# LOADED_BYTES# MEMORY_BYTES#",
     ),
     (
+        "transactions",
+        "TABLE_SCHEMA TABLE_NAME TXN_ID# LABEL STATUS SOURCE_TYPE PREPARED_AT PRECOMMITTED_AT FINISHED_AT LOADS# LOADED_ROWS# LOADED_BYTES# VERSION# DELTA_VERSION# REASON",
+    ),
+    (
         "rejected_rows",
         "TABLE_SCHEMA TABLE_NAME TIME TXN_ID# LABEL LOAD_ID# SOURCE REJECT_ID# ROW_NUMBER# COLUMN_NAME CODE REASON RAW_ROW REPLAYED_BY_TXN_ID# FILTERED_ROWS#",
     ),
@@ -177,6 +181,9 @@ pub(super) fn fill(name: &str, grid: &mut Grid, namespace: &dyn Namespace, sessi
         }
         "prepared_loads" => {
             namespace.live(LiveTable::PreparedLoads).into_iter().for_each(|row| grid.push(row));
+        }
+        "transactions" => {
+            namespace.live(LiveTable::Transactions).into_iter().for_each(|row| grid.push(row));
         }
         "rejected_rows" => {
             namespace.live(LiveTable::RejectedRows).into_iter().for_each(|row| grid.push(row));

@@ -214,6 +214,7 @@ impl Table {
         let _unflushed = self.unflushed.lock();
         let current = self.snapshot.load_full();
         self.swap(&current, |next| next.delta_version = delta_version(state));
+        self.delta_versions.lock().reach(state.app_version, delta_version(state));
         let before = self.persisted.swap(state.app_version.0, Ordering::AcqRel);
         assert!(
             before <= state.app_version.0,

@@ -15,6 +15,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio_util::io::poll_read_buf;
+use tributary_types::Retry;
 
 const STREAM_PIECE_BYTES: usize = 64 * 1024;
 
@@ -135,6 +136,25 @@ pub(crate) fn status_and_message(status: &str, msg: &str) -> Response<ReplyBody>
         msg: &'a str,
     }
     json(StatusCode::OK, pretty(&Document { status, msg }))
+}
+
+/// The failure of a second phase: the old shape, and whether to try again. All values are texts, which connectors rely on.
+pub(crate) fn two_phase_failure(status: &str, msg: &str, retry: Retry) -> Response<ReplyBody> {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        status: &'a str,
+        msg: &'a str,
+        retry: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        retry_after_ms: Option<String>,
+    }
+    let retry_after_ms = retry.after_ms().map(|after| after.to_string());
+    let document = Document { status, msg, retry: retry.name(), retry_after_ms };
+    let mut response = json(StatusCode::OK, pretty(&document));
+    if let Some(after_ms) = retry.after_ms() {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after_ms.div_ceil(1000)));
+    }
+    response
 }
 
 /// Any document in the indented form.

@@ -123,6 +123,7 @@ impl LoadService for Fake {
     ) -> Result<(), SqlError> {
         self.phases.lock().unwrap().push((principal.user().to_owned(), db.to_owned(), op, target.clone()));
         match target.txn_id {
+            Some(TxnId(503)) => Err(SqlError::detail(ErrorCode::Busy, "it has much to do")),
             Some(TxnId(404)) => Err(SqlError::detail(ErrorCode::Unknown, "transaction [404] not found.")),
             _ => Ok(()),
         }

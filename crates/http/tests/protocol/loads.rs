@@ -195,5 +195,11 @@ async fn a_second_phase_that_cannot_be_says_why() {
         client.head("PUT /api/db/_stream_load_2pc", &[ROOT, headers]).await;
         let json = client.answer().await.json();
         assert_eq!((json["status"].as_str(), json["msg"].as_str()), (Some(status), Some(message)));
+        assert_eq!((&json["retry"], json.get("retry_after_ms")), (&"never".into(), None));
     }
+    client.head("PUT /api/db/_stream_load_2pc", &[ROOT, "txn_id: 503", "txn_operation: commit"]).await;
+    let busy = client.answer().await;
+    let json = busy.json();
+    assert_eq!((&json["retry"], &json["retry_after_ms"]), (&"after_ms".into(), &"1000".into()), "{json}");
+    assert_eq!(busy.header("retry-after"), Some("1"));
 }

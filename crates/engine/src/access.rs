@@ -19,6 +19,7 @@ pub(crate) mod logins;
 pub(crate) mod names;
 pub(crate) mod privileges;
 pub(crate) mod processes;
+pub(crate) mod right;
 mod tokens;
 
 use std::collections::BTreeSet;

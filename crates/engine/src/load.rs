@@ -28,6 +28,7 @@ pub(crate) mod sink;
 use crate::access::gate::Gate;
 use crate::access::interrupt::{Interrupt, Interrupted};
 use crate::access::limits::{AdmittedLoad, LimitReached, Limits};
+use crate::access::right::right_to_load;
 use crate::ddl::Ddl;
 use crate::generated::GeneratedColumns;
 use crate::load::partial_update::KnownKeys;
@@ -50,8 +51,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tributary_decode::{Block, Counts, Reject, blocks_to_batches};
 use tributary_ingest::{
-    Answered, AutoIncrements, Body, CloseReason, Ingest, IngestError, LoadRejects, LoadRows, LoadTraits,
-    NamedLoad, ReplayedRows, Reservation, Route, Source, Stages, TransactionKind, TransactionStatus, route,
+    Answered, AutoIncrements, Body, CloseReason, Ingest, IngestError, LoadRejects, LoadRight, LoadRows,
+    LoadTraits, NamedLoad, ReplayedRows, Reservation, Route, Source, Stages, TransactionKind,
+    TransactionStatus, route,
 };
 use tributary_query::QueryEngine;
 use tributary_table::{Replaced, Table};
@@ -135,14 +137,37 @@ impl Loads {
     pub(crate) fn admit(
         &self,
         principal: &Principal,
+        table: &Arc<Table>,
+        traits: &LoadTraits,
+    ) -> Result<AdmittedLoad, LimitReached> {
+        let right = self.right(principal, table, None);
+        self.admit_with(principal, table, traits, right)
+    }
+
+    /// Admits a load like [`Loads::admit`] whose right is known.
+    #[inline]
+    pub(crate) fn admit_with(
+        &self,
+        principal: &Principal,
         table: &Table,
         traits: &LoadTraits,
+        right: Arc<LoadRight>,
     ) -> Result<AdmittedLoad, LimitReached> {
         let bytes = match traits.body {
             Body::Known(bytes) => Some(bytes),
             Body::Unknown => None,
         };
-        self.limits.admit_load(principal, table, bytes)
+        Ok(self.limits.admit_load(principal, table, bytes)?.with_right(right))
+    }
+
+    /// The right of a user who may load into the table, as it was [looked up](right_to_load).
+    pub(crate) fn right(
+        &self,
+        principal: &Principal,
+        table: &Arc<Table>,
+        generation: Option<u64>,
+    ) -> Arc<LoadRight> {
+        right_to_load(&self.gate, principal, table, generation)
     }
 
     fn ports(&self) -> Ports {
@@ -557,7 +582,7 @@ impl Load {
             return Finished { error_url, outcome: Err(LoadError::NewKey(error)) };
         }
         self.admitted.charge(rows.rows, self.sink.taken_bytes());
-        rows.user = self.admitted.user();
+        (rows.user, rows.right) = (self.admitted.user(), self.admitted.right());
         let routed = self.route.with_data_files(!rows.files().is_empty());
         if let Route::GroupSync(Some(switch)) = routed
             && routed != self.route
@@ -700,7 +725,7 @@ mod tests {
         )
         .expect("a load of a group");
         let size = size_of_val(&load);
-        assert!(size <= 256, "the load: {size}");
+        assert!(size <= 264, "the load: {size}");
         let push = load.push(&test.engine.loads, vec![block(&schema, 10)]);
         let size = size_of_val(&push);
         assert!(size <= 256, "push: {size}");
@@ -714,7 +739,7 @@ mod tests {
         };
         let finish = load.finish(&test.engine.loads, Tally::default(), limits);
         let size = size_of_val(&finish);
-        assert!(size <= 2464, "finish: {size}");
+        assert!(size <= 2520, "finish: {size}");
         finish.await.outcome.expect("committed");
     }
 }

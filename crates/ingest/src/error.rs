@@ -80,6 +80,9 @@ pub enum IngestError {
         "the load requires group_commit_require = {required}, which it would not be: {because}; nothing of the load was kept"
     )]
     NotAsRequired { required: &'static str, because: &'static str },
+    /// The user could load into the table when the load began.
+    #[error("the right to load into {table} was revoked while the load ran; nothing of the load was kept")]
+    RightRevoked { table: TableRef },
     #[error("labels can't be stored: {0}; they are used as before")]
     Labels(String),
     #[error(
@@ -168,6 +171,7 @@ impl IngestError {
             | Self::Bug(_)
             | Self::Table { .. }
             | Self::NotAsRequired { .. }
+            | Self::RightRevoked { .. }
             | Self::Labels(_)
             | Self::NameOfOtherBytes { .. }
             | Self::OffsetExists { .. }
@@ -186,6 +190,7 @@ impl From<IngestError> for SqlError {
             IngestError::Timeout { .. } => ErrorCode::ExecuteTimeout,
             IngestError::UnknownReceipt(_) => ErrorCode::WrongArguments,
             IngestError::ShuttingDown => ErrorCode::ServerShutdown,
+            IngestError::RightRevoked { .. } => ErrorCode::TableAccessDenied,
             _ => ErrorCode::Unknown,
         };
         Self::detail(code, error.to_string()).with_retry(error.retry())

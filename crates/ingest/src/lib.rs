@@ -52,6 +52,7 @@ pub use group::finished::{FINISHED_GROUPS_KEPT, FinishedGroup};
 pub use ingest::Ingest;
 pub use keys::{AnsweredAs, ChannelState, Claim, Claimed, FirstAnswer, KeyFigures, NamedLoad};
 pub use load::facts::LoadFacts;
+pub use load::right::LoadRight;
 pub use load::route::{Body, Fallback, LoadTraits, Route, Source, Switch, effective_mode, route};
 pub use load::stages::Stages;
 pub use load::{Answered, LoadRows, route};

@@ -1,18 +1,21 @@
 //! A load as it enters this crate, and its answer.
 
 pub mod facts;
+pub mod right;
 pub mod route;
 pub mod stages;
 
+use crate::error::IngestError;
 use crate::group::CloseReason;
 use crate::memory::InFlight;
 use facts::LoadFacts;
+use right::LoadRight;
 use stages::Stages;
 use std::sync::Arc;
 use std::time::Instant;
 use tributary_decode::Block;
-use tributary_table::{DataFile, Replaced, UnpublishedFiles};
-use tributary_types::{Label, Partitions, TableSchema, TxnId, UserKey, Version};
+use tributary_table::{DataFile, Replaced, Table, UnpublishedFiles};
+use tributary_types::{Label, Partitions, TableDef, TableSchema, TxnId, UserKey, Version};
 
 /// Memory of a load beyond its blocks, in bytes: for loads of one row this is most of it.
 pub(crate) const LOAD_OVERHEAD_BYTES: u64 = 256;
@@ -42,6 +45,8 @@ pub struct LoadRows {
     pub facts: LoadFacts,
     /// The user with whom it shares the memory and the log when they are short.
     pub user: UserKey,
+    /// The user's right, which must hold when the load's waiting is over. `None`: it is the server's own, or was checked.
+    pub right: Option<Arc<LoadRight>>,
 }
 
 impl LoadRows {
@@ -51,8 +56,8 @@ impl LoadRows {
         let rows = blocks.iter().map(|block| block.row_count() as u64).sum();
         let bytes = blocks.iter().map(|block| block.len_bytes() as u64).sum();
         let (unpublished, replaces, partitions, in_flight) = (None, None, None, None);
-        let (facts, user) = (LoadFacts::default(), UserKey::default());
-        Self { schema, blocks, unpublished, rows, bytes, replaces, partitions, in_flight, facts, user }
+        let (facts, user, right) = (LoadFacts::default(), UserKey::default(), None);
+        Self { schema, blocks, unpublished, rows, bytes, replaces, partitions, in_flight, facts, user, right }
     }
 
     /// Rows in data files that were written ahead.
@@ -61,6 +66,19 @@ impl LoadRows {
         let rows = files.iter().map(|file| file.rows).sum();
         let bytes = files.iter().map(|file| file.size_bytes).sum();
         Self { unpublished: Some(Arc::new(files)), rows, bytes, ..Self::of_blocks(schema, Vec::new()) }
+    }
+
+    /// Refuses the load if its user may not load into the table any more.
+    ///
+    /// # Errors
+    /// [`IngestError::RightRevoked`].
+    pub(crate) fn refuse_if_revoked(&self, table: &Table) -> Result<(), IngestError> {
+        match &self.right {
+            Some(right) if !right.holds() => {
+                Err(IngestError::RightRevoked { table: table.with_def(TableDef::table_ref) })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The data files with rows of the load.

@@ -15,6 +15,7 @@ use crate::partitions::{self, partitioned};
 use crate::process::{DB, table_def};
 use crate::recycle;
 use crate::rejected;
+use crate::rights;
 use crate::rows::{self, KEYS, Wanted, batch_of, block_of};
 use crate::shared_job;
 use crate::temporary;
@@ -33,7 +34,7 @@ use tributary_ingest::{
 use tributary_table::{Snapshot, Table, TableError};
 use tributary_types::{
     Aggregation, ColumnDef, ColumnId, DELETION_VECTORS, DataType, DefaultValue, HiddenColumn, KeyModel,
-    Label, Partitions, SchemaVersion, SourceId, TableDef, TableSchema, TxnId, UserKey,
+    Label, Partitions, SchemaVersion, SourceId, TableDef, TableSchema, TxnId,
 };
 
 /// Clients have fewer loads at a time.
@@ -81,6 +82,9 @@ async fn act(world: &Rc<World>) {
             true => channels::load(world, &table).await,
             false => keyed::load(world, &table).await,
         };
+    }
+    if world.plan.rights && world.throw(|dice| dice.one_in(5)) {
+        return rights::change(world);
     }
     if world.plan.shared_source && world.throw(|dice| dice.one_in(8)) {
         return shared_job::run(world).await;
@@ -172,10 +176,10 @@ pub async fn load_rows(
             |partitions: &&Arc<Partitions>| partitions.of_rows(&batch, &schema).iter().all(Option::is_some);
         let partitions = def.partitioning.partitions().filter(has_all).cloned();
         // Loads of several users, who take turns where loads wait.
-        let user = UserKey::of("user", &(id % 3).to_string());
+        let (user, right) = (rights::user(id), rights::right(world, id));
         let facts = rejected::facts(world, id, None);
         let rows = LoadRows::of_blocks(Arc::clone(&schema), vec![block]);
-        return Some(LoadRows { partitions, user, facts, ..rows });
+        return Some(LoadRows { partitions, user, right, facts, ..rows });
     }
     let mut writer = table.new_file_writer().ok()?;
     let schema = Arc::clone(writer.schema());
@@ -184,7 +188,8 @@ pub async fn load_rows(
         return None;
     }
     let rows = LoadRows::of_files(schema, writer.finish().await.ok()?);
-    Some(LoadRows { facts: rejected::facts(world, id, None), ..rows })
+    let (user, right) = (rights::user(id), rights::right(world, id));
+    Some(LoadRows { facts: rejected::facts(world, id, None), user, right, ..rows })
 }
 
 /// One async load, or several at once, as the clients of a busy table send them.
@@ -249,6 +254,9 @@ pub fn answered(
 ) {
     if !world.is_alive() {
         return;
+    }
+    if let Some(answer) = &answer {
+        rights::check(world, id, answer);
     }
     match answer {
         Some(Ok(committed)) => {
@@ -531,6 +539,10 @@ async fn end_prepared(world: &Rc<World>) {
             if world.process().table(load.table).is_some() {
                 world.violated(format!("load {id} is prepared, but: {error}"));
             }
+            Ok(())
+        }
+        Some(Err(error @ IngestError::RightRevoked { .. })) => {
+            world.violated(format!("the right of prepared load {id} was asked for again: {error}"));
             Ok(())
         }
         Some(Err(IngestError::WalFailed(_))) | None => Ok(()),

@@ -38,6 +38,7 @@ counts! {
     repeated: "repetitions of loads with keys answered",
     rejected: "loads with rejected rows checked",
     refused: "loads refused",
+    revoked: "loads refused because a right was revoked",
     unanswered: "loads without an answer",
     rows: "rows acknowledged",
     queries: "queries checked",

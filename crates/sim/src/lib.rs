@@ -35,6 +35,7 @@ mod process;
 pub mod recycle;
 pub mod recycled;
 pub mod rejected;
+pub mod rights;
 mod rows;
 mod run;
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub struct Plan {
     pub keyed_loads: bool,
     /// Whether rows of loads are rejected.
     pub rejects: bool,
+    /// Whether rights of users to load are revoked and granted.
+    pub rights: bool,
     /// Every third action changes a table, and the catalog fails often.
     pub changes_often: bool,
     /// The number of tables in 100 that give each row a value of AUTO_INCREMENT.
@@ -68,6 +70,7 @@ impl Plan {
         let keyed_loads = beside.one_in(3);
         let changes_often = beside.one_in(8);
         let rejects = beside.one_in(3);
+        let rights = beside.one_in(3);
         Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
             unique_tables: dice.pick(&[0, 0, 50, 100]),
@@ -80,6 +83,7 @@ impl Plan {
             keyed_loads,
             changes_often,
             rejects,
+            rights,
             rounds: dice.between(2, 4),
             clients: dice.between(2, 6),
             actions: dice.between(3, 12),

@@ -129,6 +129,7 @@ pub fn run_with(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool, bug: Opti
         keys: RefCell::default(),
         channels: RefCell::default(),
         rejected: RefCell::default(),
+        rights: RefCell::default(),
         dice: RefCell::new(dice),
         counts: RefCell::new(Counts { seeds: 1, ..Counts::default() }),
         cache: FileCache::default(),

@@ -11,6 +11,7 @@ use crate::model::{Model, Violation};
 use crate::plan::Plan;
 use crate::process::{Hardware, Process};
 use crate::rejected::Rejected;
+use crate::rights::Rights;
 use crate::rows::{self, FileCache};
 use crate::shares::Shares;
 use crate::trace::Trace;
@@ -35,6 +36,7 @@ pub struct World {
     pub keys: RefCell<Keys>,
     pub channels: RefCell<Channels>,
     pub rejected: RefCell<Rejected>,
+    pub rights: RefCell<Rights>,
     pub dice: RefCell<Dice>,
     pub counts: RefCell<Counts>,
     pub cache: FileCache,

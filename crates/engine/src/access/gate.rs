@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tributary_catalog::{Catalog, User};
 use tributary_table::Table;
 use tributary_types::system::is_information_schema;
-use tributary_types::{DbId, ErrorCode, Principal, SqlError, TableId, TableRef};
+use tributary_types::{DbId, ErrorCode, Principal, SqlError, TableDef, TableId, TableRef, TableRole};
 
 /// Looks up what principals may have.
 pub(crate) struct Gate {
@@ -29,6 +29,11 @@ impl Gate {
         Self { policy, catalog, names, processes }
     }
 
+    /// The generation of names and rights: as long as it stays, so do answers of the gate.
+    pub(crate) fn generation(&self) -> u64 {
+        self.names.generation()
+    }
+
     /// Asks whether `principal` may.
     ///
     /// # Errors
@@ -45,6 +50,23 @@ impl Gate {
     /// Whether `principal` may; for lists that leave out what it may not.
     pub(crate) fn allows(&self, principal: &Principal, privilege: Privilege, object: Object<'_>) -> bool {
         self.policy.allows(principal, privilege, object)
+    }
+
+    /// Whether `principal` may load into a table, whatever its role is.
+    pub(crate) fn may_load(&self, principal: &Principal, table: &Table) -> bool {
+        let is_allowed = |table: &TableRef| {
+            let object = Object::Table { db: &table.db, table: &table.table };
+            self.allows(principal, Privilege::Load, object)
+        };
+        match table.with_def(|def| def.role) {
+            TableRole::Own => is_allowed(&table.with_def(TableDef::table_ref)),
+            TableRole::Beside(of) => {
+                let main = self.names.all_tables().into_iter().find(|table| table.id() == of);
+                main.is_some_and(|main| is_allowed(&main.with_def(TableDef::table_ref)))
+            }
+            // Only the statement that makes it knows it.
+            TableRole::Unfinished => true,
+        }
     }
 
     /// Whether `principal` may know of a column: it may read it, or has a right on the whole table.

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tributary_catalog::{Catalog, User};
+use tributary_ingest::LoadRight;
 use tributary_table::Table;
 use tributary_types::{ErrorCode, Principal, SqlError, TableId, TableRef, UserKey, UserLimits, UserProperty};
 
@@ -213,6 +214,8 @@ pub(crate) struct AdmittedLoad {
     _counted: Option<Counted>,
     /// `None`: nothing else limits it.
     limited: Option<Box<LimitedLoad>>,
+    /// `None`: it is the server's own, or a part of a load that is not admitted yet.
+    right: Option<Arc<LoadRight>>,
 }
 
 /// One of the loads of the server.
@@ -248,6 +251,16 @@ impl AdmittedLoad {
     /// Whose load it is.
     pub const fn user(&self) -> UserKey {
         self.user
+    }
+
+    /// The permission of a load whose user had this right when it began.
+    pub fn with_right(self, right: Arc<LoadRight>) -> Self {
+        Self { right: Some(right), ..self }
+    }
+
+    /// The right that must hold when the load's waiting is over.
+    pub fn right(&self) -> Option<Arc<LoadRight>> {
+        self.right.clone()
     }
 
     /// Gives everything back: the load has not begun, and will be admitted again.
@@ -512,10 +525,12 @@ impl Limits {
         let user = self.user(principal);
         let limits = TableLimits::of(table);
         if user.is_none() && limits == TableLimits::default() {
-            return Ok(AdmittedLoad { user: principal.key(), _counted: counted, limited: None });
+            let user = principal.key();
+            return Ok(AdmittedLoad { user, _counted: counted, limited: None, right: None });
         }
         let admitted = self.admit_limited(user, table, limits, bytes.unwrap_or(0), Instant::now())?;
-        Ok(AdmittedLoad { user: principal.key(), _counted: counted, limited: Some(Box::new(admitted)) })
+        let limited = Some(Box::new(admitted));
+        Ok(AdmittedLoad { user: principal.key(), _counted: counted, limited, right: None })
     }
 
     /// Counts a load of the server.
@@ -572,7 +587,7 @@ impl Limits {
         let is_limited = user.is_some() || of_table.is_some();
         let limited = LimitedLoad { user, table: of_table, bytes: 0, is_counted: false };
         let limited = is_limited.then(|| Box::new(limited));
-        AdmittedLoad { user: principal.key(), _counted: None, limited }
+        AdmittedLoad { user: principal.key(), _counted: None, limited, right: None }
     }
 
     /// Waits until a job's load is admitted; without a table, until its user is.
@@ -594,7 +609,7 @@ impl Limits {
             }
             None => None,
         };
-        Ok(AdmittedLoad { user: principal.key(), _counted: counted, limited })
+        Ok(AdmittedLoad { user: principal.key(), _counted: counted, limited, right: None })
     }
 
     /// Admits a query.

@@ -416,6 +416,7 @@ fn worded(outcome: Result<Outcome, LoadError>, rejects: &[Reject], is_known_agai
             let code = match &error {
                 LoadError::Ingest(IngestError::Timeout { .. }) => LoadCode::Timeout,
                 LoadError::Ingest(IngestError::ShuttingDown) => LoadCode::ServiceUnavailable,
+                LoadError::Ingest(IngestError::RightRevoked { .. }) => LoadCode::NotAuthorized,
                 _ => LoadCode::Internal,
             };
             let retry = error.retry(is_known_again);

@@ -11,6 +11,7 @@ use crate::answer::Answer;
 use crate::node::session_memory::SessionCharge;
 use std::sync::Arc;
 use tributary_decode::{BoundParams, ParamType, PreparedValues, Target, prepare_values, scan_insert_head};
+use tributary_ingest::LoadRight;
 use tributary_query::{ResultColumn, ScalarValue};
 use tributary_sql::Statement;
 use tributary_table::Table;
@@ -72,6 +73,7 @@ struct PreparedInsert {
     values: PreparedValues,
     /// The state of the names that the plan was made from.
     generation: u64,
+    right: Arc<LoadRight>,
     /// Whether partial updates were on.
     is_partial: bool,
     /// How often the plan was used.
@@ -153,12 +155,14 @@ impl EngineSession {
             return Ok(None);
         }
         let values = prepare_values(&text.as_bytes()[head.values_offset..], &target);
+        let right = self.engine.loads.right(&self.principal, &table, Some(generation));
         Ok(values.map(|values| PreparedInsert {
             text: text.to_owned(),
             table,
             target,
             values,
             generation,
+            right,
             is_partial: self.variables.values().enable_unique_key_partial_update,
             uses: 0,
             types: Vec::new(),
@@ -220,7 +224,7 @@ impl EngineSession {
             }
         }
         let traits = self.traits(bound.values.len());
-        let admitted = self.admit_insert(&insert.table, &traits)?;
+        let admitted = self.admit_insert(&insert.table, &traits, &insert.right)?;
         let mut builder = self.take_builder(&insert.target);
         let decoded = insert.values.decode(bound, &insert.target, &options, &mut builder);
         self.keep_builder(builder);

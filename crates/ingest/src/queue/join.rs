@@ -146,6 +146,7 @@ impl TableQueue {
     where
         F: FnOnce(&mut Group, u32) -> Box<dyn FnOnce(Result<Appended, WalError>) + Send>,
     {
+        rows.refuse_if_revoked(&self.table)?;
         let kind = if is_async { kind::DATA_ASYNC } else { kind::DATA_HELD };
         let (memory, facts) = (rows.memory_bytes(), rows.facts.clone());
         // Made before the lock is taken; transaction and number follow.

@@ -58,6 +58,7 @@ impl TableQueue {
             // Until it is submitted, or waits for something else.
             let bytes = if blocks_are_logged { 0 } else { rows.memory_bytes() };
             let _turn = self.space.turn(rows.user, bytes).await;
+            rows.refuse_if_revoked(&self.table)?;
             let (state, checked) = self.lock_with_partitions(|checked| checked.own(self, &built, &rows))?;
             state.refuse_if_dropped(&self.table)?;
             if state.is_held || built.schema.version < state.schema_floor {
@@ -188,6 +189,7 @@ impl TableQueue {
         let turn = loop {
             self.released().await;
             let turn = self.space.turn(rows.user, rows.memory_bytes()).await;
+            rows.refuse_if_revoked(&self.table)?;
             let (mut state, _) = self.lock_with_partitions(|checked| checked.load(self, rows))?;
             state.refuse_if_dropped(&self.table)?;
             if !state.is_held {

@@ -226,6 +226,8 @@ impl Core {
         match &outcome {
             Ok(()) => {
                 self.transactions.precommitted(txn, host::unix_ms(), rows.rows, rows.bytes);
+                // The user who commits it needs a right of its own then.
+                let rows = LoadRows { right: None, ..rows };
                 all.insert(txn, Prepared { queue, own, rows });
             }
             Err(error) => self.end_prepared(txn, &rows, error.to_string()),

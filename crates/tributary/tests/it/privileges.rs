@@ -1,7 +1,8 @@
 //! Users, roles and privileges, at every door.
 
 use crate::support::{Client, Curl, LoadReply, Server, wait_until};
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 
 /// The rights that can be granted on everything, without ADMIN.
 const RIGHTS: [&str; 8] = [
@@ -686,4 +687,50 @@ fn no_socket_is_opened_for_a_user_who_may_not_leave_the_server() {
     root.ok("GRANT USAGE_PRIV ON RESOURCE http TO ann");
     let error = ann.error(&format!("SELECT * FROM S3('uri' = 's3://b/f.csv', 'format' = 'csv', {at})"));
     assert_eq!(error.number, 1227, "another way: {error}");
+}
+
+#[test]
+fn a_load_ends_with_the_right_that_it_began_with() {
+    let server = Server::start();
+    let mut root = server.connect();
+    prepare(&mut root, "d");
+    root.ok("CREATE USER ann");
+    let grant = |root: &mut Client| root.ok("GRANT LOAD_PRIV ON d.t TO ann");
+    let revoke = |root: &mut Client| root.ok("REVOKE LOAD_PRIV ON d.t FROM ann");
+    let refused = "the right to load into d.t was revoked while the load ran; nothing of the load was kept";
+    let mut ann = Client::connect_as("ann", server.mysql_port()).expect("it may connect");
+    let before = root.value("SELECT COUNT(*) FROM d.t");
+
+    // A body that is still arriving.
+    let head = "PUT /api/d/t/_stream_load HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic YW5uOg==\r\n\
+                column_separator: ,\r\nConnection: close\r\nContent-Length: 8\r\n\r\n";
+    for is_granted_again in [false, true] {
+        grant(&mut root);
+        let mut stream = TcpStream::connect(("127.0.0.1", server.http_port())).expect("it listens");
+        stream.write_all(format!("{head}8,a\n").as_bytes()).expect("sent");
+        wait_until("the load runs", || {
+            root.value("SELECT COUNT(*) FROM information_schema.transactions WHERE STATUS = 'PREPARE'") == "1"
+        });
+        revoke(&mut root);
+        if is_granted_again {
+            grant(&mut root);
+        }
+        stream.write_all(b"9,b\n").expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert_eq!(answer.contains(refused), !is_granted_again, "{answer}");
+        assert_eq!(answer.contains("\"Status\": \"Success\""), is_granted_again, "{answer}");
+    }
+
+    // A transaction that is committed later, and a plan that is used again.
+    ann.ok("USE d");
+    ann.ok("BEGIN");
+    ann.ok("INSERT INTO t VALUES (10, 'c')");
+    revoke(&mut root);
+    let error = ann.error("COMMIT");
+    assert!(error.message.contains(refused), "{error:?}");
+    assert_eq!(error.number, 1142);
+    assert_eq!(ann.error("INSERT INTO t VALUES (11, 'c')").number, 1142);
+    let after: u64 = root.value("SELECT COUNT(*) FROM d.t").parse().expect("a number");
+    assert_eq!(after, before.parse::<u64>().expect("a number") + 2, "the load whose right came back");
 }

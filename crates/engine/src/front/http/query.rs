@@ -249,7 +249,7 @@ mod tests {
         let mut out = Vec::new();
         write(&columns, &batch, &mut out).expect("they match");
         let text = String::from_utf8(out).expect("UTF-8");
-        assert_eq!(text, r#"[-9223372036854775808,1e300,"a\"\n\u0001ü"],[null,"inf","1"]"#);
+        assert_eq!(text, r#"[-9223372036854775808,1e300,"a\"\n\u0001ü"],[null,"Infinity","1"]"#);
         let rows: serde_json::Value = serde_json::from_str(&format!("[{text}]")).expect("JSON");
         assert_eq!(rows[0][2], "a\"\n\u{1}ü");
     }

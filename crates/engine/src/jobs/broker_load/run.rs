@@ -60,7 +60,7 @@ impl ServerJobs {
         let admitted = by_cancel.wait(self.loads.limits.wait_for_load(&principal, Some(&plan.table))).await;
         let turn = match admitted {
             Ok(admitted) => {
-                load.admit(admitted);
+                load.admit(admitted.with_right(self.loads.right(&principal, &plan.table, None)));
                 self.broker_loads.turn(job).await
             }
             Err(interrupted) => Err(interrupted),

@@ -211,6 +211,10 @@ async fn begin(
         () = token.cancelled() => return Err(Halt::Stopped),
         admitted = jobs.loads.limits.wait_for_load(principal, table.map(|table| &**table)) => admitted,
     };
+    let admitted = match table {
+        Some(table) => admitted.with_right(jobs.loads.right(principal, table, None)),
+        None => admitted,
+    };
     // What was looked up before may have changed while it waited.
     let target = jobs.target_of_job(job)?;
     Batch::begin(jobs, job, target, limits, admitted)

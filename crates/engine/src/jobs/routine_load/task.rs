@@ -281,7 +281,8 @@ impl Batch {
         let begin = |table: Arc<Table>| {
             let label = format!("{id}_{}", table.id());
             let principal = jobs.gate.principal(&kept.user, &kept.host);
-            let admitted = jobs.loads.limits.part_of_load(&principal, &table);
+            let right = jobs.loads.right(&principal, &table, None);
+            let admitted = jobs.loads.limits.part_of_load(&principal, &table).with_right(right);
             Part::begin(jobs, &kept, table, &label, admitted)
         };
         let before = self.parts.len();

@@ -26,7 +26,7 @@ use tributary_decode::{
     Block, BlockBuilder, Counts, Decoded, InsertOptions, Reject, Target, ValuesOutcome, decode_batch,
     decode_values, scan_insert_head,
 };
-use tributary_ingest::{Body, IngestError, LoadTraits, Source, TransactionStatus};
+use tributary_ingest::{Body, IngestError, LoadRight, LoadTraits, Source, TransactionStatus};
 use tributary_query::{QueryEngine, ScalarValue};
 use tributary_sql::{Expr, Insert, InsertSource, SelectQuery, Value};
 use tributary_table::Table;
@@ -48,6 +48,7 @@ pub(in crate::session) struct PlannedInsert {
     target: Target,
     /// The state of the names that the plan was made from.
     generation: u64,
+    right: Arc<LoadRight>,
     /// Whether partial updates were on.
     is_partial: bool,
 }
@@ -121,7 +122,9 @@ impl EngineSession {
                 let table = self.table(Privilege::Load, head.db.as_deref(), &head.table)?;
                 let target = self.insert_target(&table, head.columns.as_deref()).await?;
                 let text = sql[..head.values_offset].into();
-                self.last_plan = Some(PlannedInsert { head: text, table, target, generation, is_partial });
+                let right = self.engine.loads.right(&self.principal, &table, Some(generation));
+                self.last_plan =
+                    Some(PlannedInsert { head: text, table, target, generation, right, is_partial });
                 head.values_offset
             }
         };
@@ -139,7 +142,7 @@ impl EngineSession {
         }
         let Some(plan) = &self.last_plan else { return Ok(None) };
         let traits = self.traits(sql.len());
-        let admitted = self.admit_insert(&plan.table, &traits)?;
+        let admitted = self.admit_insert(&plan.table, &traits, &plan.right)?;
         let mut builder = self.builder.take(&self.engine.loads.builders, plan.target.schema());
         let outcome = decode_values(&sql[values_offset..], &plan.target, &options, &mut builder);
         let (table, schema) = (Arc::clone(&plan.table), Arc::clone(plan.target.schema()));
@@ -176,10 +179,11 @@ impl EngineSession {
         &self,
         table: &Table,
         traits: &LoadTraits,
+        right: &Arc<LoadRight>,
     ) -> Result<AdmittedLoad, LimitReached> {
         match traits.in_transaction {
             true => Ok(AdmittedLoad::later(&self.principal)),
-            false => self.engine.loads.admit(&self.principal, table, traits),
+            false => self.engine.loads.admit_with(&self.principal, table, traits, Arc::clone(right)),
         }
     }
 
@@ -273,7 +277,8 @@ impl EngineSession {
             LoadTraits { has_label: label.is_some(), partitions: !partitions.is_any(), ..self.traits(0) };
         match insert.source {
             InsertSource::Values(rows) => {
-                let admitted = self.admit_insert(&table, &traits)?;
+                let right = self.engine.loads.right(&self.principal, &table, None);
+                let admitted = self.admit_insert(&table, &traits, &right)?;
                 let has_expression = rows.iter().flatten().any(|value| !is_literal(value));
                 let queries = row_queries(value_rows(&def, insert.columns.as_deref(), rows.into_inner())?);
                 let options = self.insert_options();

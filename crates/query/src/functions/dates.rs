@@ -1,7 +1,10 @@
 //! Dates and times.
 
+mod clock;
 pub mod date_text;
 pub mod datetime;
+mod days;
+mod periods;
 pub mod time;
 pub mod weeks;
 pub mod zone;
@@ -9,5 +12,8 @@ pub mod zone;
 use super::MySqlFunction;
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
-    time::functions()
+    [clock::functions(), days::functions(), periods::functions(), time::functions()]
+        .into_iter()
+        .flatten()
+        .collect()
 }

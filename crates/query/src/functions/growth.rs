@@ -127,6 +127,28 @@ impl Texts {
     }
 }
 
+/// The bytes of results that are not texts.
+pub(super) struct Bytes {
+    function: &'static str,
+    made: usize,
+    limit: usize,
+}
+
+impl Bytes {
+    pub fn new(function: &'static str, args: &[ArrayRef]) -> Self {
+        Self { function, made: 0, limit: allowed(args) }
+    }
+
+    /// Counts bytes that are about to be added.
+    ///
+    /// # Errors
+    /// They are too many.
+    pub fn add(&mut self, bytes: usize) -> Result<()> {
+        self.made = self.made.saturating_add(bytes);
+        if self.made > self.limit { refuse(self.function, self.limit) } else { Ok(()) }
+    }
+}
+
 /// Makes a text for each row; the closure gets the row's number.
 ///
 /// # Errors

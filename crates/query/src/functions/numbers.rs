@@ -1,6 +1,9 @@
 //! Numbers: operators, sums, rounding, and functions over the reals.
 
 pub mod arithmetic;
+mod bases;
+mod bits;
+mod buckets;
 pub mod exact;
 pub mod misc;
 pub mod rounding;
@@ -9,8 +12,16 @@ pub mod sum;
 use super::MySqlFunction;
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
-    [arithmetic::functions(), exact::functions(), misc::functions(), rounding::functions()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        arithmetic::functions(),
+        bases::functions(),
+        bits::functions(),
+        buckets::functions(),
+        exact::functions(),
+        misc::functions(),
+        rounding::functions(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

@@ -1,11 +1,16 @@
 //! Texts.
 
+mod encoded;
 pub mod format;
 pub mod joined;
+mod parts;
 pub mod strings;
 
 use super::MySqlFunction;
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
-    [format::functions(), joined::functions(), strings::functions()].into_iter().flatten().collect()
+    [encoded::functions(), format::functions(), joined::functions(), parts::functions(), strings::functions()]
+        .into_iter()
+        .flatten()
+        .collect()
 }

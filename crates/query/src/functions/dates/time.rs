@@ -259,7 +259,12 @@ fn unix_timestamp(args: &[ArrayRef]) -> Result<ArrayRef> {
 
 /// The digits of the first argument's seconds, as far as they are known.
 fn kept_digits(args: &ReturnFieldArgs<'_>) -> Option<u8> {
-    match (args.arg_fields.first()?, args.scalar_arguments.first().copied().flatten()) {
+    digits_at(args, 0)
+}
+
+/// The digits of the seconds of the argument with that index, as far as they are known.
+pub(super) fn digits_at(args: &ReturnFieldArgs<'_>, index: usize) -> Option<u8> {
+    match (args.arg_fields.get(index)?, args.scalar_arguments.get(index).copied().flatten()) {
         (_, Some(constant)) if constant.try_as_str().is_some() => {
             let text = constant.try_as_str().flatten()?;
             let fraction = text.trim().split_once('.').map_or("", |(_, fraction)| fraction);

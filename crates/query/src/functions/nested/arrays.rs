@@ -59,7 +59,7 @@ pub fn list_of(element: DataType) -> DataType {
     DataType::List(Arc::new(Field::new_list_field(element, true)))
 }
 
-fn element(data_type: &DataType) -> DataType {
+pub(super) fn element(data_type: &DataType) -> DataType {
     match data_type {
         DataType::List(field)
         | DataType::LargeList(field)
@@ -69,7 +69,7 @@ fn element(data_type: &DataType) -> DataType {
     }
 }
 
-fn same_list(types: &[DataType]) -> DataType {
+pub(super) fn same_list(types: &[DataType]) -> DataType {
     list_of(element(&types[0]))
 }
 
@@ -117,7 +117,7 @@ impl Lists {
     }
 
     /// Lists of the elements at the places that `pick` names for each row.
-    fn pick(&self, pick: impl Fn(usize, Range<usize>) -> Option<Vec<usize>>) -> Result<ArrayRef> {
+    pub(super) fn pick(&self, pick: impl Fn(usize, Range<usize>) -> Option<Vec<usize>>) -> Result<ArrayRef> {
         let mut places = Vec::new();
         let mut lengths = Vec::with_capacity(self.len);
         let mut valid = Vec::with_capacity(self.len);
@@ -152,7 +152,7 @@ fn array(args: &[ArrayRef]) -> Result<ArrayRef> {
 }
 
 /// Columns as rows of bytes that are equal where the values are.
-fn comparable<const N: usize>(columns: [&ArrayRef; N]) -> Result<[Rows; N]> {
+pub(super) fn comparable<const N: usize>(columns: [&ArrayRef; N]) -> Result<[Rows; N]> {
     let to = common_type(&columns.map(Array::data_type));
     let converter = RowConverter::new(vec![SortField::new(to.clone())])?;
     let mut rows = Vec::with_capacity(N);
@@ -308,7 +308,7 @@ fn intersect(args: &[ArrayRef]) -> Result<ArrayRef> {
     })
 }
 
-fn sum_type(types: &[DataType]) -> DataType {
+pub(super) fn sum_type(types: &[DataType]) -> DataType {
     match element(&types[0]) {
         data_type if data_type.is_integer() || data_type == DataType::Boolean => DataType::Int64,
         DataType::Decimal128(_, scale) => DataType::Decimal128(38, scale),

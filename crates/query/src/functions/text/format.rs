@@ -3,7 +3,7 @@
 use crate::functions::conversion::convert::{to_integer, to_real, to_text};
 use crate::functions::{MySqlFunction, Param, growth};
 use crate::types::kind::is_text;
-use arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
 use datafusion::common::{Result, exec_datafusion_err, exec_err};
 use std::sync::Arc;
@@ -14,7 +14,11 @@ const WIDTH_MAX: usize = 4096;
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
     let text = crate::functions::utf8;
-    vec![MySqlFunction::new("format", &[Param::Any, Param::Any], text, format).variadic()]
+    vec![
+        MySqlFunction::new("format", &[Param::Any, Param::Any], text, format).variadic(),
+        MySqlFunction::new("format_round", &[Param::Any, Param::Int], text, format_round),
+        MySqlFunction::new("money_format", &[Param::Any], text, money_format),
+    ]
 }
 
 fn format(args: &[ArrayRef]) -> Result<ArrayRef> {
@@ -25,6 +29,25 @@ fn format(args: &[ArrayRef]) -> Result<ArrayRef> {
         return exec_err!("FORMAT of a number takes the number and its digits behind the point");
     }
     grouped_numbers(args)
+}
+
+/// `FORMAT_ROUND(x, digits)`: MySQL's `FORMAT` of a number, even if a text spells it.
+fn format_round(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let bad = args[1]
+        .as_primitive::<Int64Type>()
+        .iter()
+        .flatten()
+        .find(|digits| !(0..=DIGITS_MAX as i64).contains(digits));
+    if let Some(digits) = bad {
+        return exec_err!("FORMAT_ROUND takes 0 to {DIGITS_MAX} digits behind the point and not {digits}");
+    }
+    let number = if args[0].data_type().is_numeric() { Arc::clone(&args[0]) } else { to_real(&args[0])? };
+    grouped_numbers(&[number, Arc::clone(&args[1])])
+}
+
+/// `MONEY_FORMAT(x)`: a number with commas and two digits behind the point.
+fn money_format(args: &[ArrayRef]) -> Result<ArrayRef> {
+    format_round(&[Arc::clone(&args[0]), Arc::new(Int64Array::from(vec![2; args[0].len()]))])
 }
 
 fn grouped_numbers(args: &[ArrayRef]) -> Result<ArrayRef> {

@@ -189,8 +189,40 @@ fn nested(name: &str, mut args: Vec<Expr>, function: Function) -> Result<Expr, S
             args.swap(0, 1);
             ast::call(if name == "array_map" { "array_transform" } else { name }, args)
         }
+        ("array_sortby", 2) => {
+            if matches!(args[0], Expr::Lambda(_)) {
+                let keys = ast::call("array_transform", vec![args[1].clone(), args.remove(0)]);
+                args.push(keys);
+            }
+            ast::call("__array_sortby", args)
+        }
+        (name, 2) if is_of_flags(name) && matches!(args[0], Expr::Lambda(_)) => {
+            let (array, lambda) = (args.remove(1), args.remove(0));
+            let flags = ast::call("array_transform", vec![array.clone(), lambda]);
+            match name {
+                "array_last" => {
+                    ast::call("element_at", vec![array, ast::call("__array_last_index", vec![flags])])
+                }
+                "array_count" | "array_exists" => ast::call(name, vec![flags]),
+                _ => ast::call(&format!("__{name}"), vec![flags]),
+            }
+        }
+        ("array_range", 3) if matches!(args[2], Expr::Interval(_)) => {
+            if let Expr::Interval(interval) = args.remove(2) {
+                let (count, unit) = dates::count_and_unit(interval)?;
+                args.extend([count, ast::text(unit)]);
+            }
+            ast::call("__array_range_of_times", args)
+        }
         ("array_sort", 1) => ast::call("array_sort", args),
-        ("array_sort" | "array_filter" | "array_first" | "array_map", _) => {
+        ("array_reverse_sort", 1) => {
+            args.extend([ast::text("DESC"), ast::text("NULLS LAST")]);
+            ast::call("array_sort", args)
+        }
+        (name, _)
+            if matches!(name, "array_sort" | "array_filter" | "array_first" | "array_map")
+                || (is_of_flags(name) && !(functions::is_ours(name) && args.len() == 1)) =>
+        {
             return Err(SqlError::detail(
                 ErrorCode::NotSupported,
                 format!(
@@ -201,6 +233,20 @@ fn nested(name: &str, mut args: Vec<Expr>, function: Function) -> Result<Expr, S
         }
         _ => return known(function),
     })
+}
+
+/// Functions of a lambda that is a condition and an array.
+fn is_of_flags(name: &str) -> bool {
+    const NAMES: [&str; 7] = [
+        "array_count",
+        "array_exists",
+        "array_first_index",
+        "array_last",
+        "array_last_index",
+        "array_match_all",
+        "array_match_any",
+    ];
+    NAMES.contains(&name)
 }
 
 /// A call that the planner gets as it is.

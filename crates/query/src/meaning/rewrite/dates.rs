@@ -9,10 +9,16 @@ use tributary_types::{ErrorCode, SqlError};
 
 /// `base + INTERVAL value unit`.
 pub(super) fn add(base: Expr, interval: Interval, negative: bool) -> Result<Expr, SqlError> {
+    let (count, unit) = count_and_unit(interval)?;
+    add_unit(base, count, &unit, negative)
+}
+
+/// Splits an interval of one unit.
+pub(super) fn count_and_unit(interval: Interval) -> Result<(Expr, String), SqlError> {
     let Some(unit) = interval.leading_field.filter(|_| interval.last_field.is_none()) else {
         return Err(SqlError::detail(ErrorCode::Unknown, "INTERVAL needs one unit, as in INTERVAL 1 DAY"));
     };
-    add_unit(base, *interval.value, &unit.to_string(), negative)
+    Ok((*interval.value, unit.to_string()))
 }
 
 pub(super) fn add_unit(base: Expr, count: Expr, unit: &str, negative: bool) -> Result<Expr, SqlError> {

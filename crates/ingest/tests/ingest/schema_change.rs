@@ -1,8 +1,9 @@
 //! Loads while the schema of their table is changed, with values that are converted.
 
 use crate::support::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
-use tributary_ingest::{Halt, Switched};
+use tributary_ingest::{Halt, LoadRight, Switched};
 use tributary_types::ColumnId;
 
 /// The table with `name INT`.
@@ -131,4 +132,49 @@ async fn a_change_of_a_table_that_is_dropped_ends_and_so_do_the_loads_that_wait(
     assert!(matches!(error, IngestError::TableDropped(_)), "{error}");
     drop(go_on);
     assert!(in_time("the switch", switching).await.unwrap().is_err(), "the catalog could not be told");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_load_that_waits_for_a_change_is_asked_for_its_right_again() {
+    let machine = Machine::new(properties(10));
+    let running = machine.start().await;
+    let halt = Arc::new(Halt::default());
+    let to = with_numbers(&machine.def);
+    let mut change = running.ingest.begin_schema_change(&running.table, 5, to).await.unwrap();
+    running.ingest.convert(&running.table, &mut change, &halt).await.unwrap();
+    let right = |holds: &Arc<AtomicBool>| {
+        let holds = Arc::clone(holds);
+        Some(Arc::new(LoadRight::new(move || holds.load(Ordering::SeqCst))))
+    };
+    let (stays, goes) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(true)));
+    let rows = |holds, text| LoadRows { right: right(holds), ..running.rows(text) };
+    let (kept, lost) = (rows(&stays, "VALUES (1, '10')"), rows(&goes, "VALUES (2, '20')"));
+    let (is_held, holds) = oneshot::channel();
+    let (go_on, goes_on) = oneshot::channel();
+    let (ingest, table) = (Arc::clone(&running.ingest), Arc::clone(&running.table));
+    let switching = tokio::spawn(async move {
+        let keep = |_| async {
+            is_held.send(()).unwrap();
+            goes_on.await.is_ok()
+        };
+        ingest.switch_schema(&table, &mut change, &halt, keep).await
+    });
+    in_time("loads are held", holds).await.unwrap();
+    let waiting = [own(&running, "kept", kept), own(&running, "lost", lost)];
+    until("loads wait", || running.ingest.metrics().held.get() == 2).await;
+    goes.store(false, Ordering::SeqCst);
+    go_on.send(()).unwrap();
+    in_time("the switch", switching).await.unwrap().unwrap();
+    let [kept, lost] = waiting.map(|load| in_time("a load that waits", load));
+    kept.await.unwrap().unwrap();
+    let error = lost.await.unwrap().unwrap_err();
+    assert!(matches!(error, IngestError::RightRevoked { .. }), "{error}");
+    assert!(error.says_nothing_was_kept() && running.begin("lost").is_ok(), "its label is free");
+    let refused =
+        running.ingest.load_into_group(&running.table, true, rows(&goes, "VALUES (3, 30)"), LONG).await;
+    assert!(matches!(refused, Err(IngestError::RightRevoked { .. })), "{refused:?}");
+    let reservation = running.begin("two").unwrap();
+    let refused = running.ingest.prepare(&running.table, reservation, rows(&goes, "VALUES (4, 40)")).await;
+    assert!(matches!(refused, Err(IngestError::RightRevoked { .. })), "{refused:?}");
+    assert_eq!(all_rows(&running).await, 1);
 }

@@ -61,7 +61,8 @@ pub(crate) struct NewSession {
     pub door: Door,
     /// The connection's number.
     pub id: u32,
-    pub user: String,
+    /// Who it is; with a token, limited to its rights.
+    pub principal: Principal,
     pub peer: SocketAddr,
     /// The database to begin with.
     pub database: Option<String>,
@@ -114,7 +115,7 @@ impl EngineSession {
     /// # Errors
     /// The database named at connecting does not exist.
     pub fn open(engine: Arc<Engine>, info: NewSession) -> Result<Self, SqlError> {
-        let principal = engine.gate.principal(&info.user, &info.peer.ip().to_string());
+        let principal = info.principal;
         engine.logins.check_expiry(principal.user(), principal.host())?;
         engine.gate.check(&principal, Privilege::Connect, Object::Server)?;
         let (who, peer, now) = (principal.clone(), info.peer.to_string().into(), engine.unix_ms());
@@ -401,7 +402,7 @@ mod tests {
         let new = NewSession {
             door: Door::Statement,
             id: 7,
-            user: "root".to_owned(),
+            principal: test.engine.gate.principal("root", "127.0.0.1"),
             peer: "127.0.0.1:1".parse().expect("an address"),
             database: None,
             tls: None,

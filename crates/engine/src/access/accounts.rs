@@ -207,7 +207,9 @@ impl Accounts {
     ) -> Result<(), SqlError> {
         let own = UserName { name: who.user().to_owned(), host: who.account_host().to_owned() };
         let user = user.unwrap_or(&own);
-        if *user != own {
+        if *user == own {
+            check_whole(who)?;
+        } else {
             self.check_other(who, user)?;
         }
         let found = self.catalog.user(&user.name, &user.host);
@@ -435,6 +437,20 @@ impl Accounts {
             GrantScope::Resource(name) => Object::Resource(resource(name)?),
         };
         rights.iter().try_for_each(|right| self.gate.check(who, privilege_of(right), object))
+    }
+}
+
+/// Checks that `who` did not come with a token that is limited to some rights, and may change its own account.
+///
+/// # Errors
+/// [`ErrorCode::PrivilegeDenied`].
+pub(super) fn check_whole(who: &Principal) -> Result<(), SqlError> {
+    match who.limit() {
+        None => Ok(()),
+        Some(_) => Err(SqlError::new(
+            ErrorCode::PrivilegeDenied,
+            "Access denied; a token that is limited to some rights changes and shows no passwords and tokens",
+        )),
     }
 }
 

@@ -93,9 +93,12 @@ impl Access for Privileges {
     }
 }
 
-/// Whether the principal's token, if it came with one, is not limited to other rights.
+/// Whether the principal's token, if it came with one, is not limited to other rights. What each user may do with its own account
+/// is not among the rights of such a token.
 fn is_within_limit(principal: &Principal, privilege: Privilege, object: Object<'_>) -> bool {
-    principal.limit().is_none_or(|limit| Held::of(limit).allows(principal.user(), privilege, object))
+    /// The name of no user.
+    const NOBODY: &str = "";
+    principal.limit().is_none_or(|limit| Held::of(limit).allows(NOBODY, privilege, object))
 }
 
 /// The rights of a user, its roles' included, by the object.

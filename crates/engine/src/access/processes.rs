@@ -83,9 +83,9 @@ impl Process {
         })
     }
 
-    /// Whether it is a connection of the same user.
+    /// Whether it is a connection of the same user, who did not come with a token that is limited to some rights.
     pub fn is_of(&self, principal: &Principal) -> bool {
-        self.is_of_account(principal.user(), principal.account_host())
+        principal.limit().is_none() && self.is_of_account(principal.user(), principal.account_host())
     }
 
     /// Whether it is a connection of the user of that name and host.
@@ -183,6 +183,8 @@ impl Processes {
 
 /// Whether the user has fewer than `most` connections besides this one.
 fn has_place(by_id: &BTreeMap<u32, Arc<Process>>, id: u32, principal: &Principal, most: Option<u64>) -> bool {
-    let others = || by_id.values().filter(|other| other.id != id && other.is_of(principal)).count() as u64;
+    let is_same =
+        |other: &Process| other.is_of_account(principal.user(), principal.account_host()) && other.id != id;
+    let others = || by_id.values().filter(|other| is_same(other)).count() as u64;
     most.is_none_or(|most| others() < most)
 }

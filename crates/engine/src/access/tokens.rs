@@ -2,7 +2,7 @@
 //!
 //! Not here: how a request's token is checked (`logins`).
 
-use crate::access::accounts::Accounts;
+use crate::access::accounts::{Accounts, check_whole};
 use tributary_catalog::CatalogError;
 use tributary_query::Grid;
 use tributary_sql::{TokenStatement, UserName};
@@ -105,7 +105,9 @@ impl Accounts {
     fn owner(&self, who: &Principal, user: Option<UserName>) -> Result<UserName, SqlError> {
         let own = UserName { name: who.user().to_owned(), host: who.account_host().to_owned() };
         let user = user.unwrap_or_else(|| own.clone());
-        if user != own {
+        if user == own {
+            check_whole(who)?;
+        } else {
             self.check_other(who, &user)?;
         }
         Ok(user)

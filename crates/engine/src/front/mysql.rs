@@ -69,7 +69,8 @@ impl ServerHooks for MysqlHooks {
         let ConnectionInfo { id, user, peer, database, tls, kill, .. } = info;
         let (begun, name, db) = (Instant::now(), user.clone(), database.clone());
         let admission = self.engine.requests.admit()?;
-        let new = NewSession { door: Door::Statement, id, user, peer, database, tls, kill };
+        let principal = self.engine.gate.principal(&user, &peer.ip().to_string());
+        let new = NewSession { door: Door::Statement, id, principal, peer, database, tls, kill };
         let opened = EngineSession::open(Arc::clone(&self.engine), new);
         let login = Login { id, user: &name, peer, database: db.as_deref() };
         logged_in(&self.engine, &login, begun, opened.as_ref().map(drop), admission);

@@ -158,8 +158,12 @@ fn a_user_does_what_the_grants_allow_and_all_of_it_is_recorded() {
     error(&as_amy("SELECT COUNT(*) FROM u"), 1142, "denied");
     error(&as_amy("INSERT INTO t VALUES (1)"), 1142, "denied");
     assert_eq!(as_amy("SELECT CURRENT_USER()")["data"]["data"][0][0], "amy@127.0.0.1");
-    client.ok("SET PROPERTY FOR 'amy' 'max_user_connections' = '0'");
-    wait_until("the limit counts", || as_amy("SELECT 1")["error"]["number"] == 1203);
+    client.ok("SET PROPERTY FOR 'amy' 'max_user_connections' = '1'");
+    assert_eq!(as_amy("SELECT 1")["code"], 0);
+    client.ok("ALTER USER 'amy' IDENTIFIED BY ''");
+    let connection = Client::connect_as("amy", server.mysql_port()).expect("it is the first one");
+    error(&ask(&server, "amy:", &[], &json!({ "stmt": "SELECT 1" })), 1226, "max_user_connections");
+    drop(connection);
     let mut found = String::new();
     wait_until("the audit log has it", || {
         found = std::fs::read_to_string(directory.path().join("audit.log")).unwrap_or_default();

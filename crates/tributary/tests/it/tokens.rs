@@ -104,6 +104,45 @@ fn a_limited_token_has_no_other_rights_not_even_those_of_root() {
 }
 
 #[test]
+fn statements_over_http_have_the_rights_of_the_token() {
+    let server = with_users();
+    let mut root = server.connect();
+    let limited = token(&mut root, "CREATE TOKEN t FOR root LIMITED TO LOAD ON d.t, SELECT ON d.other");
+    let run = |token: &str, statement: &str| {
+        let url = format!("http://127.0.0.1:{}/api/query/internal/d", server.http_port());
+        let body = serde_json::json!({ "stmt": statement }).to_string();
+        let text = Curl::anonymous(&url).header(&bearer(token)).body(&body).text();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    };
+    let id = root.value("SELECT CONNECTION_ID()");
+    assert_eq!(run(&limited, "INSERT INTO t VALUES (7)")["code"], 0);
+    assert_eq!(run(&limited, "SELECT COUNT(*) FROM other")["data"]["data"][0][0], 0);
+    let kill = format!("KILL {id}");
+    for (statement, number) in [
+        ("SELECT COUNT(*) FROM t", 1142),
+        ("INSERT INTO other VALUES (7)", 1142),
+        ("CREATE TABLE x (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1", 1142),
+        ("SET PASSWORD = PASSWORD('stolen')", 1227),
+        ("SET PASSWORD FOR root = PASSWORD('stolen')", 1227),
+        ("ALTER USER root IDENTIFIED BY 'stolen'", 1227),
+        ("CREATE TOKEN more", 1227),
+        ("CREATE TOKEN more FOR etl", 1227),
+        ("SHOW TOKENS", 1227),
+        ("GRANT ADMIN_PRIV ON *.* TO etl", 1227),
+        ("SET GLOBAL query_timeout = 1", 1227),
+        (kill.as_str(), 1094),
+    ] {
+        let answer = run(&limited, statement);
+        assert_eq!(answer["error"]["number"], number, "{statement}: {answer}");
+    }
+    let listed = run(&limited, "SHOW PROCESSLIST");
+    assert_eq!(listed["data"]["data"].as_array().map(Vec::len), Some(0), "{listed}");
+    assert_eq!(root.value("SELECT COUNT(*) FROM d.t"), "1", "the connection is there");
+    let whole = token(&mut root, "CREATE TOKEN whole FOR root");
+    assert_eq!(run(&whole, "SELECT COUNT(*) FROM t")["data"]["data"][0][0], 1);
+}
+
+#[test]
 fn a_token_ends_with_its_time() {
     let server = with_users();
     let mut root = server.connect();

@@ -38,7 +38,7 @@ impl QueryService for HttpLoads {
         let new = NewSession {
             door: Door::HttpQuery,
             id: self.0.processes().next_id(),
-            user: principal.user().to_owned(),
+            principal: principal.clone(),
             peer: SocketAddr::new(peer.ip, peer.port),
             database: db.clone(),
             tls: peer.tls.clone(),

@@ -289,6 +289,6 @@ mod tests {
         let broken =
             stream::iter([Err(SqlError::detail(tributary_types::ErrorCode::Unknown, "late"))]).boxed();
         let ended: Result<Vec<Bytes>, _> = document(&columns, broken, Instant::now()).try_collect().await;
-        assert_eq!(ended.unwrap_err().to_string(), "late");
+        assert!(ended.unwrap_err().to_string().ends_with("late"));
     }
 }

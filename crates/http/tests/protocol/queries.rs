@@ -7,12 +7,17 @@ use tokio::io::AsyncReadExt;
 
 const PATH: &str = "POST /api/query/default_cluster/d";
 
-async fn ask(running: &Running, headers: &[&str], body: &str) -> Answer {
+/// Sends a request, whose answer is not read.
+async fn send(running: &Running, headers: &[&str], body: &str) -> Client {
     let mut client = Client::connect(running.address).await;
     let length = format!("Content-Length: {}", body.len());
     client.head(PATH, &[&[ROOT, &length], headers].concat()).await;
     client.send(body).await;
-    client.answer().await
+    client
+}
+
+async fn ask(running: &Running, headers: &[&str], body: &str) -> Answer {
+    send(running, headers, body).await.answer().await
 }
 
 #[tokio::test]
@@ -68,10 +73,7 @@ async fn bad_requests_are_refused_with_what_to_send() {
 #[tokio::test]
 async fn an_error_between_rows_breaks_the_document_and_the_connection() {
     let running = start().await;
-    let mut client = Client::connect(running.address).await;
-    let body = r#"{"stmt":"break"}"#;
-    client.head(PATH, &[ROOT, &format!("Content-Length: {}", body.len())]).await;
-    client.send(body).await;
+    let mut client = send(&running, &[], r#"{"stmt":"break"}"#).await;
     let mut all = Vec::new();
     // A reset is an end, too.
     let _ = client.stream.read_to_end(&mut all).await;
@@ -83,10 +85,7 @@ async fn an_error_between_rows_breaks_the_document_and_the_connection() {
 #[tokio::test]
 async fn a_statement_learns_that_its_client_has_left() {
     let running = start().await;
-    let mut client = Client::connect(running.address).await;
-    let body = r#"{"stmt":"wait"}"#;
-    client.head(PATH, &[ROOT, &format!("Content-Length: {}", body.len())]).await;
-    client.send(body).await;
+    let client = send(&running, &[], r#"{"stmt":"wait"}"#).await;
     drop(client);
     running.fake.left.notified().await;
 }

@@ -3,7 +3,9 @@
 use crate::support::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use tributary_ingest::{Halt, LoadRight, Switched};
+use tributary_table::{SchemaChange, TableError};
 use tributary_types::ColumnId;
 
 /// The table with `name INT`.
@@ -27,6 +29,26 @@ fn own(running: &Running, label: &str, rows: LoadRows) -> Task<tributary_ingest:
     let (ingest, table) = (Arc::clone(&running.ingest), Arc::clone(&running.table));
     let reservation = running.begin(label).unwrap();
     tokio::spawn(async move { ingest.commit(&table, reservation, rows).await })
+}
+
+/// Begins the switch to a change's schema. Loads are held until the sender is used, or dropped: then the catalog could not be told.
+async fn held_switch(
+    running: &Running,
+    mut change: SchemaChange,
+    halt: Arc<Halt>,
+) -> (oneshot::Sender<()>, JoinHandle<Result<Switched, TableError>>) {
+    let (is_held, holds) = oneshot::channel();
+    let (go_on, goes_on) = oneshot::channel();
+    let (ingest, table) = (Arc::clone(&running.ingest), Arc::clone(&running.table));
+    let switching = tokio::spawn(async move {
+        let keep = |_| async {
+            is_held.send(()).unwrap();
+            goes_on.await.is_ok()
+        };
+        ingest.switch_schema(&table, &mut change, &halt, keep).await
+    });
+    in_time("loads are held", holds).await.unwrap();
+    (go_on, switching)
 }
 
 async fn all_rows(running: &Running) -> u64 {
@@ -53,17 +75,7 @@ async fn while_the_schema_changes_groups_are_refused_and_others_wait_and_are_con
     let late = running.rows("VALUES (4, '40')");
     let (good, bad) = (running.rows("VALUES (5, '50')"), running.rows("VALUES (6, 'sixty')"));
     let in_files = running.file_rows("VALUES (7, '70')").await;
-    let (is_held, holds) = oneshot::channel();
-    let (go_on, goes_on) = oneshot::channel();
-    let (ingest, table) = (Arc::clone(&running.ingest), Arc::clone(&running.table));
-    let switching = tokio::spawn(async move {
-        let keep = |_| async {
-            is_held.send(()).unwrap();
-            goes_on.await.is_ok()
-        };
-        ingest.switch_schema(&table, &mut change, &halt, keep).await
-    });
-    in_time("loads are held", holds).await.unwrap();
+    let (go_on, switching) = held_switch(&running, change, halt).await;
     for is_async in [true, false] {
         let error = running.group(is_async, "VALUES (8, 80)").await.unwrap_err();
         assert_eq!(error.to_string(), "insert table dt is blocked on schema change");
@@ -113,19 +125,9 @@ async fn a_change_of_a_table_that_is_dropped_ends_and_so_do_the_loads_that_wait(
     let running = machine.start().await;
     let halt = Arc::new(Halt::default());
     let to = with_numbers(&machine.def);
-    let mut change = running.ingest.begin_schema_change(&running.table, 5, to).await.unwrap();
+    let change = running.ingest.begin_schema_change(&running.table, 5, to).await.unwrap();
     let rows = running.rows("VALUES (5, '50')");
-    let (is_held, holds) = oneshot::channel();
-    let (go_on, goes_on) = oneshot::channel::<()>();
-    let (ingest, table) = (Arc::clone(&running.ingest), Arc::clone(&running.table));
-    let switching = tokio::spawn(async move {
-        let keep = |_| async {
-            is_held.send(()).unwrap();
-            goes_on.await.is_ok()
-        };
-        ingest.switch_schema(&table, &mut change, &halt, keep).await
-    });
-    in_time("loads are held", holds).await.unwrap();
+    let (go_on, switching) = held_switch(&running, change, halt).await;
     let waiting = own(&running, "waits", rows);
     running.ingest.detach(running.table.id());
     let error = in_time("a load that waits", waiting).await.unwrap().unwrap_err();
@@ -149,17 +151,7 @@ async fn a_load_that_waits_for_a_change_is_asked_for_its_right_again() {
     let (stays, goes) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(true)));
     let rows = |holds, text| LoadRows { right: right(holds), ..running.rows(text) };
     let (kept, lost) = (rows(&stays, "VALUES (1, '10')"), rows(&goes, "VALUES (2, '20')"));
-    let (is_held, holds) = oneshot::channel();
-    let (go_on, goes_on) = oneshot::channel();
-    let (ingest, table) = (Arc::clone(&running.ingest), Arc::clone(&running.table));
-    let switching = tokio::spawn(async move {
-        let keep = |_| async {
-            is_held.send(()).unwrap();
-            goes_on.await.is_ok()
-        };
-        ingest.switch_schema(&table, &mut change, &halt, keep).await
-    });
-    in_time("loads are held", holds).await.unwrap();
+    let (go_on, switching) = held_switch(&running, change, halt).await;
     let waiting = [own(&running, "kept", kept), own(&running, "lost", lost)];
     until("loads wait", || running.ingest.metrics().held.get() == 2).await;
     goes.store(false, Ordering::SeqCst);

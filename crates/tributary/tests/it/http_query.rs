@@ -4,6 +4,7 @@ use crate::support::{Client, Curl, Server, wait_until};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::thread;
 
 fn ask(server: &Server, user: &str, headers: &[&str], body: &Value) -> Value {
     let url = format!("http://127.0.0.1:{}/api/query/default_cluster/d", server.http_port());
@@ -108,16 +109,40 @@ fn many_rows_are_streamed_as_one_document() {
     assert_eq!(limited["data"]["data"].as_array().map(Vec::len), Some(9_000));
 }
 
+/// A table whose groups stay open, and the receipt of a load into it.
+fn open_group(server: &Server, client: &mut Client) -> String {
+    client.ok("CREATE TABLE t (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1 \
+         PROPERTIES ('group_commit_interval_ms' = '3600000')");
+    let loaded = Curl::stream_load(server, "d", "t").header("group_commit: async_mode").body("1\n").load();
+    loaded.get("TxnId")
+}
+
+/// Waits until a statement runs, and returns its connection.
+fn running(client: &mut Client, statement: &str) -> String {
+    let find = format!("SELECT ID FROM information_schema.processlist WHERE INFO = '{statement}'");
+    let mut id = String::new();
+    wait_until("the statement runs", || {
+        id = client.rows(&find).first().cloned().unwrap_or_default();
+        !id.is_empty()
+    });
+    id
+}
+
 #[test]
 fn a_receipt_in_the_header_is_waited_for() {
     let (server, mut client) = server();
-    client.ok("CREATE TABLE t (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1 \
-         PROPERTIES ('group_commit_interval_ms' = '1500')");
-    let loaded = Curl::stream_load(&server, "d", "t").header("group_commit: async_mode").body("1\n").load();
-    let count = json!({ "stmt": "SELECT COUNT(*) FROM t" });
+    let receipt = open_group(&server, &mut client);
+    let statement = "SELECT COUNT(*) FROM t";
+    let count = json!({ "stmt": statement });
     assert_eq!(ask(&server, "root:", &[], &count)["data"]["data"], json!([[0]]), "the group is open");
-    let header = format!("read_after: {}", loaded.get("TxnId"));
-    assert_eq!(ask(&server, "root:", &[&header], &count)["data"]["data"], json!([[1]]));
+    let header = format!("read_after: {receipt}");
+    let answer = thread::scope(|scope| {
+        let waits = scope.spawn(|| ask(&server, "root:", &[&header], &count));
+        running(&mut client, statement);
+        client.ok("SYNC");
+        waits.join().expect("it is answered")
+    });
+    assert_eq!(answer["data"]["data"], json!([[1]]));
     error(
         &ask(&server, "root:", &["read_after: 1000000"], &count),
         1210,
@@ -175,27 +200,19 @@ fn a_user_does_what_the_grants_allow_and_all_of_it_is_recorded() {
 #[test]
 fn a_statement_ends_with_its_client_and_with_kill() {
     let (server, mut client) = server();
-    client.ok("CREATE TABLE t (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1 \
-         PROPERTIES ('group_commit_interval_ms' = '3600000')");
-    let loaded = Curl::stream_load(&server, "d", "t").header("group_commit: async_mode").body("1\n").load();
+    let receipt = open_group(&server, &mut client);
     let address = ("127.0.0.1", server.http_port());
     let body = r#"{"stmt":"SELECT id FROM t"}"#;
     let request = format!(
         "POST /api/query/internal/d HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic cm9vdDo=\r\n\
          read_after: {}\r\nContent-Length: {}\r\n\r\n{body}",
-        loaded.get("TxnId"),
+        receipt,
         body.len(),
     );
     let begin = |client: &mut Client| {
         let mut stream = TcpStream::connect(address).expect("it listens");
         stream.write_all(request.as_bytes()).expect("sent");
-        let mut id = String::new();
-        wait_until("the statement runs", || {
-            let running =
-                client.rows("SELECT ID FROM information_schema.processlist WHERE INFO = 'SELECT id FROM t'");
-            id = running.first().cloned().unwrap_or_default();
-            !id.is_empty()
-        });
+        let id = running(client, "SELECT id FROM t");
         (stream, id)
     };
     let count = "SELECT COUNT(*) FROM information_schema.processlist WHERE INFO = 'SELECT id FROM t'";

@@ -187,15 +187,18 @@ fn neighbours_of_poisoned_loads_lose_nothing() {
 #[test]
 #[ignore = "a measurement of minutes: run it alone, on a machine that is not loaded, with --nocapture"]
 fn the_p99_of_a_thousand_loads_of_which_a_hundredth_is_poisoned_stays_within_a_tenth() {
+    const LOADS: u64 = 10_000;
     let (server, mut client) = server(&[]);
     let all = Arc::new(Seen::default());
     let mut ratios = Vec::new();
-    let measured = || thread::sleep(Duration::from_secs(5));
-    load_until(&server, 1000, None, &all, measured);
+    let measured = |seen: &Seen| {
+        wait_until("enough loads were answered", || seen.rows.load(Ordering::Relaxed) >= LOADS);
+    };
+    load_until(&server, 1000, None, &all, || measured(&all));
     for round in 0..9 {
         let mut p99 = [None, Some(100)].map(|poisoned_one_in| {
             let seen = Arc::new(Seen::default());
-            load_until(&server, 1000, poisoned_one_in, &seen, measured);
+            load_until(&server, 1000, poisoned_one_in, &seen, || measured(&seen));
             all.rows.fetch_add(seen.rows.load(Ordering::Relaxed), Ordering::Relaxed);
             let mut latencies = seen.latencies.lock().unwrap_or_else(PoisonError::into_inner);
             latencies.sort_unstable();

@@ -617,7 +617,7 @@ impl InspectService for HttpLoads {
     ) -> Result<Option<LabelInfo>, SqlError> {
         let begun = Instant::now();
         let found = self.0.gate.database(principal, Privilege::Show, db);
-        self.looked(principal, &format!("GET /api/{db}/get_load_state"), db, begun, &found);
+        self.looked(principal, (&format!("GET /api/{db}/get_load_state"), "SHOW"), db, begun, &found);
         let id = found?;
         let info = self.0.ingest.transactions().by_label(id, label);
         let info =
@@ -634,14 +634,20 @@ impl InspectService for HttpLoads {
     async fn cancel(&self, principal: &Principal, db: &str, label: &str) -> Result<(), SqlError> {
         let begun = Instant::now();
         let outcome = self.0.jobs.cancel_label(principal, db, label).await;
-        self.looked(principal, &format!("POST /api/{db}/_cancel label: {label}"), db, begun, &outcome);
+        self.looked(
+            principal,
+            (&format!("POST /api/{db}/_cancel label: {label}"), "CANCEL"),
+            db,
+            begun,
+            &outcome,
+        );
         outcome
     }
 
     async fn table(&self, principal: &Principal, db: &str, table: &str) -> Result<Arc<TableDef>, SqlError> {
         let begun = Instant::now();
         let found = self.0.gate.table(principal, Privilege::ShowCreate, None, Some(db), table);
-        self.looked(principal, &format!("GET /api/{db}/{table}/_schema"), db, begun, &found);
+        self.looked(principal, (&format!("GET /api/{db}/{table}/_schema"), "SHOW"), db, begun, &found);
         found.map(|table| table.def())
     }
 
@@ -654,14 +660,14 @@ impl InspectService for HttpLoads {
     ) -> Result<NamedState, SqlError> {
         let begun = Instant::now();
         let found = self.0.gate.table(principal, Privilege::Load, None, Some(db), table);
-        self.looked(principal, &format!("GET /api/{db}/{table}/_load_state"), db, begun, &found);
+        self.looked(principal, (&format!("GET /api/{db}/{table}/_load_state"), "SHOW"), db, begun, &found);
         Ok(repeated::state_of(&self.0.ingest, &*found?, asked)?)
     }
 
     async fn row_count(&self, principal: &Principal, db: &str, table: &str) -> Result<u64, SqlError> {
         let begun = Instant::now();
         let found = self.0.gate.table(principal, Privilege::Select, None, Some(db), table);
-        self.looked(principal, &format!("GET /api/{db}/{table}/_count"), db, begun, &found);
+        self.looked(principal, (&format!("GET /api/{db}/{table}/_count"), "SHOW"), db, begun, &found);
         let table = found?;
         let snapshot = table.settled().await;
         Ok(snapshot.map_err(table_error)?.rows())

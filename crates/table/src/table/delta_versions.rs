@@ -1,4 +1,4 @@
-//! In which version of the Delta table a publication arrived.
+//! The versions of the Delta table that publications arrived in.
 //!
 //! Not here: how it gets there.
 

@@ -111,20 +111,15 @@ impl HttpLoads {
         self.0.requests.finished(&request, admission);
     }
 
-    /// Records the end of a request that is no load.
+    /// Records the end of a request that is no load, in words of the server, with its kind.
     pub(super) fn looked<T>(
         &self,
         principal: &Principal,
-        words: &str,
+        (words, kind): (&str, &'static str),
         db: &str,
         begun: Instant,
         outcome: &Result<T, SqlError>,
     ) {
-        let kind = match words {
-            "POST /api/query" => "LOGIN",
-            _ if words.starts_with("POST") => "CANCEL",
-            _ => "SHOW",
-        };
         let request = FinishedRequest {
             db: Some(db),
             error: outcome.as_ref().err().map(Failure::from),

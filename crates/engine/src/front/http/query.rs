@@ -51,7 +51,8 @@ impl QueryService for HttpLoads {
             Ok(session)
         });
         if opened.is_err() {
-            self.looked(principal, "POST /api/query", db.as_deref().unwrap_or_default(), begun, &opened);
+            let words = ("POST /api/query", "LOGIN");
+            self.looked(principal, words, db.as_deref().unwrap_or_default(), begun, &opened);
         }
         let session = opened?;
         let process = Arc::clone(&session.process);

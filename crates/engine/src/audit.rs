@@ -171,6 +171,15 @@ impl Audit {
         self.shared.rows.take(bytes_max)
     }
 
+    /// Records that were lost since the start.
+    pub fn lost(&self) -> u64 {
+        let metrics = &self.shared.metrics;
+        [&metrics.dropped_from_queue, &metrics.dropped_from_file, &metrics.dropped_from_table]
+            .map(prometheus::core::GenericCounter::get)
+            .iter()
+            .sum()
+    }
+
     /// Counts records that the table has, or that it could not take.
     pub fn count_rows(&self, records: usize, are_stored: bool) {
         let metrics = &self.shared.metrics;

@@ -16,6 +16,7 @@ use crate::files::outfile::LineFormat;
 use crate::load::Loads;
 use crate::node::options::EngineOptions;
 use crate::queries::Queries;
+use crate::watch::RoutineView;
 use broker_load::BrokerLoads;
 use export::Exports;
 use routine_load::RoutineLoads;
@@ -93,6 +94,11 @@ impl ServerJobs {
     pub(crate) async fn resume(self: &Arc<Self>) -> Result<(), tributary_types::SqlError> {
         self.resume_broker_loads().await?;
         self.resume_exports().await
+    }
+
+    /// The jobs of ROUTINE LOAD that have not ended, of all users.
+    pub(crate) fn routine_views(&self) -> Vec<RoutineView> {
+        self.routine.views()
     }
 
     /// Forgets jobs that ended before the time (ms since 1970).

@@ -27,6 +27,7 @@ mod session;
 #[cfg(test)]
 mod testing;
 mod variables;
+mod watch;
 
 use futures::future::BoxFuture;
 use std::sync::Arc;

@@ -356,6 +356,12 @@ impl Ingest {
         self.core.rejected.figures()
     }
 
+    /// Rejected rows of stored loads since the start, by table.
+    #[must_use]
+    pub fn rejected_counts(&self) -> HashMap<TableId, u64> {
+        self.core.rejected.counts()
+    }
+
     /// The last finished groups of all tables, oldest first: at most
     /// [`FINISHED_GROUPS_KEPT`](crate::group::finished::FINISHED_GROUPS_KEPT) since the start of the server.
     #[must_use]

@@ -60,7 +60,7 @@ pub use maintenance::log_view::{LogHolder, LogView};
 pub use maintenance::stalled::StalledFlushes;
 pub use maintenance::wal_space::{self, WalSpace};
 pub use maintenance::watched::Watcher;
-pub use metrics::IngestMetrics;
+pub use metrics::{IngestMetrics, LoadTotals};
 pub use options::{IngestOptions, LabelStore, SchemaHistory};
 pub use queue::view::{GroupQueue, OpenGroup, QueueState};
 pub use recovery::{RecoveryReport, inspect, record};

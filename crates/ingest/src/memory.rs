@@ -123,6 +123,12 @@ impl MemoryBudget {
         used > self.limit / 2 || (head > 0 && used.saturating_add(head) > self.limit)
     }
 
+    /// How many loads wait.
+    #[must_use]
+    pub fn waiting_loads(&self) -> usize {
+        self.line.len()
+    }
+
     /// Whether loads wait.
     pub(crate) fn is_waited_for(&self) -> bool {
         !self.line.is_empty()

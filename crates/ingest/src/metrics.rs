@@ -41,6 +41,15 @@ pub struct IngestMetrics {
     pub(crate) background_panics: IntCounterVec,
 }
 
+/// Successful loads since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadTotals {
+    pub loads: u64,
+    pub rows: u64,
+    /// Committed groups.
+    pub groups: u64,
+}
+
 impl IngestMetrics {
     /// Makes the metrics and registers them.
     ///
@@ -128,6 +137,13 @@ impl IngestMetrics {
             )?,
             background_panics: panic_counter(registry)?,
         })
+    }
+
+    /// Loads, their rows, and groups, of all modes since the start.
+    #[must_use]
+    pub fn totals(&self) -> LoadTotals {
+        let sum = |counters: &[IntCounter]| counters.iter().map(IntCounter::get).sum();
+        LoadTotals { loads: sum(&self.loads), rows: sum(&self.rows), groups: sum(&self.groups) }
     }
 
     pub(crate) fn group_committed(&self, reason: CloseReason, loads: u32, rows: u64) {

@@ -138,6 +138,8 @@ struct State {
     /// The first ones, which the log has no more.
     only_in_memory: usize,
     not_kept: u64,
+    /// Rejected rows of stored loads since the start.
+    counts: HashMap<TableId, u64>,
     /// During recovery: the loads that are in files, by transaction and number.
     in_files: HashSet<(TxnId, u32)>,
 }
@@ -258,6 +260,11 @@ impl RejectedRows {
         self.store.purge(self.before_ms(), self.bytes_max)
     }
 
+    /// Rejected rows of stored loads since the start, by table.
+    pub fn counts(&self) -> HashMap<TableId, u64> {
+        self.state.lock().counts.clone()
+    }
+
     pub fn figures(&self) -> RejectFigures {
         let files = self.store.files();
         let state = self.state.lock();
@@ -347,7 +354,9 @@ impl HeldRejects {
         if let Some(logged) = self.logged.get()
             && !self.are_stored.swap(true, Ordering::AcqRel)
         {
-            self.all.state.lock().keep(Arc::clone(logged));
+            let mut state = self.all.state.lock();
+            *state.counts.entry(logged.table).or_default() += logged.rejects.filtered;
+            state.keep(Arc::clone(logged));
         }
     }
 }

@@ -160,6 +160,10 @@ pub enum LiveTable {
     Transactions,
     /// `rejected_rows`
     RejectedRows,
+    /// `problems`
+    Problems,
+    /// `server_samples`
+    Samples,
 }
 
 /// A connection, as `SHOW PROCESSLIST` shows it.

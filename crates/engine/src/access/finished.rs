@@ -6,16 +6,17 @@
 //!
 //! Not its business: the answers, and loads within a request.
 
+use crate::access::failures::{FailingClient, FailureKind, Failures, TEXT_BYTES_MAX};
 use crate::audit::entry::{Entry, Text, beginning};
 use crate::audit::{Admission, Audit};
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry, exponential_buckets,
 };
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tributary_sql::{outline, redacted};
 use tributary_types::host::unix_ms;
-use tributary_types::{Principal, SqlError};
+use tributary_types::{ErrorCode, Principal, SqlError};
 
 /// The entry point of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,6 +164,8 @@ impl<'a> FinishedRequest<'a> {
 #[derive(Debug)]
 pub(crate) struct Requests {
     metrics: RequestMetrics,
+    /// Failed requests of the last minute.
+    pub failures: Failures,
     pub audit: Audit,
 }
 
@@ -200,7 +203,7 @@ impl RequestMetrics {
 
 impl Requests {
     pub fn new(registry: &Registry, audit: Audit) -> Result<Self, prometheus::Error> {
-        Ok(Self { metrics: RequestMetrics::new(registry)?, audit })
+        Ok(Self { metrics: RequestMetrics::new(registry)?, failures: Failures::default(), audit })
     }
 
     /// Admits a request before it runs: its record will find a place. `None`: it needs no admission.
@@ -222,11 +225,48 @@ impl Requests {
         if let Some(error) = request.error {
             metrics.failed[place].inc();
             log(request, error);
+            if let Some(client) = failing(request, error) {
+                self.failures.count(client, Instant::now(), || error_text(request, error));
+            }
         }
         if request.is_recorded && self.audit.is_on() {
             self.audit.push(entry(request, self.audit.text_bytes_max()), admission);
         }
     }
+}
+
+/// The client whose failures operators should know of.
+fn failing(request: &FinishedRequest<'_>, error: Failure<'_>) -> Option<FailingClient> {
+    let limits = [ErrorCode::UserLimit, ErrorCode::Busy].map(ErrorCode::number);
+    let is_insert = matches!(request.stated, Stated::Statement(_, "INSERT"));
+    let kind = match request.door {
+        Door::MysqlLogin | Door::HttpLogin => FailureKind::Login,
+        _ if limits.contains(&error.code) => FailureKind::Limit,
+        Door::StreamLoad | Door::HttpStream | Door::Task => FailureKind::Load,
+        _ if is_insert => FailureKind::Load,
+        _ => return None,
+    };
+    let principal = request.principal;
+    let is_load = kind == FailureKind::Load;
+    Some(FailingClient {
+        kind,
+        user: (kind != FailureKind::Login).then(|| principal.user().to_owned()),
+        host: principal.host().to_owned(),
+        table: request.load.table.filter(|_| is_load).map(|table| match request.db {
+            Some(db) => format!("{db}.{table}"),
+            None => table.to_owned(),
+        }),
+    })
+}
+
+/// The beginning of an error's text, without secrets.
+fn error_text(request: &FinishedRequest<'_>, error: Failure<'_>) -> String {
+    let text = match request.stated {
+        Stated::Plain(..) => error.text.to_owned(),
+        Stated::Illegible(_) => String::new(),
+        Stated::Statement(text, _) => redacted(text).error(error.text).into_owned(),
+    };
+    beginning(&text, TEXT_BYTES_MAX).to_owned()
 }
 
 fn log(request: &FinishedRequest<'_>, error: Failure<'_>) {

@@ -35,6 +35,7 @@ use crate::node::start_error::StartError;
 use crate::node::wal_dirs::{self, WalDirs};
 use crate::queries::Queries;
 use crate::queries::namespace::{EngineNamespace, Facts, ShownJobs};
+use crate::watch::{self, Looked, Sizes, Watch};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
@@ -50,6 +51,7 @@ use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, Rec
 use tributary_query::{QueryEngine, QueryOptions, Spill};
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
 use tributary_types::host::unix_ms;
+use tributary_types::process::log_lines_dropped;
 use tributary_types::{SqlError, TableDef};
 use tributary_wal::{Disk, OsDisk, is_in_use};
 
@@ -135,6 +137,7 @@ impl Engine {
             catalog: Arc::clone(&catalog),
             processes: Arc::default(),
             ingest: Arc::clone(&ingest),
+            watch: Arc::new(Watch::new(metrics.registry())?),
             globals: Arc::default(),
             ports: OnceLock::new(),
             host: options.host.clone(),
@@ -226,6 +229,7 @@ impl Engine {
             self.repeat("scheduling_partitions", Self::schedule_partitions_now),
             self.repeat("emptying_recycle_bin", Self::empty_recycle_bin),
             self.repeat("watching_health", Self::watch_health),
+            self.repeat("watching", Self::watch),
             self.repeat("writing_audit", Self::write_audit),
         ]);
         self.running.background.lock().extend(tasks);
@@ -285,6 +289,36 @@ impl Engine {
         self.last_readiness.look(&self.health());
         tributary_admission::report_left_out();
         HEALTH_INTERVAL
+    }
+
+    /// Takes a sample, and looks for what is not well.
+    async fn watch(self: Arc<Self>) -> Duration {
+        let (ingest, memory) = (&self.ingest, self.ingest.memory());
+        let tables = self.names().all_tables();
+        let processes = self.processes().all();
+        let logs = ingest.logs();
+        let waiting: u64 = logs.iter().map(|log| log.waiting_loads).sum();
+        let sizes = Sizes {
+            load_memory_bytes: memory.used() + memory.in_flight(),
+            wal_live_bytes: logs.iter().map(|log| log.stats.live_bytes).sum(),
+            resident_bytes: watch::resident_bytes(),
+            waiting_loads: waiting + (memory.waiting_bodies() + memory.waiting_loads()) as u64,
+            connections: processes.len() as u64,
+            running_statements: processes.iter().filter(|process| process.state().is_running).count() as u64,
+        };
+        let looked = Looked {
+            ingest,
+            tables: &tables,
+            queues: ingest.group_queues(),
+            logs,
+            rejected: ingest.rejected_counts(),
+            health: self.health(),
+            failures: self.requests.failures.recent(Instant::now()),
+            jobs: self.jobs.routine_views(),
+            lost_lines: log_lines_dropped() + self.requests.audit.lost(),
+        };
+        self.facts.watch.look(&looked, sizes);
+        watch::INTERVAL
     }
 
     async fn empty_recycle_bin(self: Arc<Self>) -> Duration {

@@ -33,6 +33,7 @@ use crate::access::{Object, Privilege, Resource};
 use crate::background::record::Envelope;
 use crate::jobs::ServerJobs;
 use crate::load::partial_update::Updates;
+use crate::watch::RoutineView;
 use job::Job;
 pub(crate) use kept::Definition;
 use kept::{Clauses, JobState, Reason};
@@ -73,6 +74,12 @@ impl RoutineLoads {
 
     fn all(&self) -> Vec<Arc<Job>> {
         self.all.read().values().cloned().collect()
+    }
+
+    /// The jobs that have not ended.
+    pub fn views(&self) -> Vec<RoutineView> {
+        let running = self.all().into_iter().filter(|job| !job.kept().state.is_final());
+        running.map(|job| job.view()).collect()
     }
 
     /// The jobs of a database, oldest first.

@@ -1,10 +1,11 @@
-//! Loads of the moment, as tables of `information_schema`.
+//! Loads of the moment, samples and problems, as tables of `information_schema`.
 //!
 //! Not here: the columns' names, which the query engine declares.
 
 use super::namespace::Facts;
 use super::namespace::RejectId;
 use crate::node::clock::{date_time, date_time_ms};
+use crate::watch::Sample;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,8 +31,10 @@ pub(super) fn rows(
         LiveTable::PreparedLoads => prepared_loads(facts, shows),
         LiveTable::Transactions => transactions(facts, shows),
         LiveTable::RejectedRows => rejected_rows(facts, reads, rejects),
+        LiveTable::Problems => problems(facts, shows, shows_server()),
         LiveTable::Logs if shows_server() => logs(facts),
-        LiveTable::Logs => Vec::new(),
+        LiveTable::Samples if shows_server() => samples(facts),
+        LiveTable::Logs | LiveTable::Samples => Vec::new(),
     }
 }
 
@@ -231,6 +234,57 @@ fn rejected_rows(
             rows
         })
         .collect()
+}
+
+/// Problems of tables are shown to users that see the table, and those of the server to administrators.
+fn problems(facts: &Facts, shows: impl Fn(&TableDef) -> bool, shows_server: bool) -> Vec<Vec<Cell>> {
+    let shown = shown_tables(facts, shows);
+    let problems = facts.watch.problems().into_iter();
+    problems
+        .filter_map(|problem| {
+            let def = match problem.table {
+                Some(table) => Some(shown.get(&table)?),
+                None if shows_server => None,
+                None => return None,
+            };
+            Some(vec![
+                problem.kind.name().into(),
+                problem.severity().name().into(),
+                def.map(|def| def.db.as_str()).into(),
+                def.map(|def| def.name.as_str()).into(),
+                problem.subject.into(),
+                date_time_ms(problem.since_ms).into(),
+                problem.text.into(),
+                problem.cause.into(),
+                problem.way_out.into(),
+            ])
+        })
+        .collect()
+}
+
+fn samples(facts: &Facts) -> Vec<Vec<Cell>> {
+    let row = |sample: Sample| {
+        let sizes = sample.sizes;
+        let mut row = vec![Cell::from(date_time_ms(sample.at_ms))];
+        let figures = [
+            sample.every_seconds,
+            sample.rows_per_second,
+            sample.logged_bytes_per_second,
+            sample.loads_per_second,
+            sample.groups_per_second,
+            sample.rejected_rows_per_second,
+            sample.syncs_per_second,
+            sizes.load_memory_bytes,
+            sizes.wal_live_bytes,
+            sizes.resident_bytes,
+            sizes.waiting_loads,
+            sizes.connections,
+            sizes.running_statements,
+        ];
+        row.extend(figures.map(Cell::from));
+        row
+    };
+    facts.watch.samples().into_iter().map(row).collect()
 }
 
 fn logs(facts: &Facts) -> Vec<Vec<Cell>> {

@@ -10,6 +10,7 @@ use crate::node::clock::date_time;
 use crate::node::options::{Ports, StorageRoot};
 use crate::queries::live;
 use crate::variables::{VERSION_COMMENT, Variables};
+use crate::watch::Watch;
 use futures::future::BoxFuture;
 use parking_lot::RwLock;
 use std::collections::BTreeSet;
@@ -34,6 +35,7 @@ pub(crate) struct Facts {
     pub limits: Arc<Limits>,
     pub processes: Arc<Processes>,
     pub ingest: Arc<Ingest>,
+    pub watch: Arc<Watch>,
     pub globals: Arc<RwLock<Variables>>,
     pub ports: OnceLock<Ports>,
     pub host: String,

@@ -72,6 +72,7 @@ mod password_rules;
 mod planning;
 mod poisoned;
 mod privileges;
+mod problems;
 mod python;
 mod receipts;
 mod recycle;

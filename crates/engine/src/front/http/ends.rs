@@ -65,7 +65,11 @@ impl HttpLoads {
             (LoadRoute::HttpStream, Some(sql)) => (Door::HttpStream, Stated::Statement(sql, "INSERT")),
         };
         let is_illegible = matches!(stated, Stated::Illegible(_));
-        let code = if is_illegible { ErrorCode::Syntax } else { ErrorCode::Unknown };
+        let code = match answer.is_limited {
+            _ if is_illegible => ErrorCode::Syntax,
+            true => ErrorCode::UserLimit,
+            false => ErrorCode::Unknown,
+        };
         let label = Some(answer.label.as_str()).filter(|label| !label.is_empty()).or(load.label);
         let request = FinishedRequest {
             db: table.map(|table| table.db.as_str()),

@@ -1,8 +1,9 @@
 //! A job in memory: its persisted data, its current state, and its runner.
 
-use super::kept::{self, Definition, Position, Statistics};
+use super::kept::{self, Definition, JobState, Position, Statistics};
 use super::properties::Limits;
 use crate::jobs::ServerJobs;
+use crate::watch::RoutineView;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -106,6 +107,27 @@ impl Job {
 
     pub fn kept(&self) -> Arc<Definition> {
         Arc::clone(&self.kept.lock())
+    }
+
+    /// The job as operators see it.
+    pub fn view(&self) -> RoutineView {
+        let (kept, now) = (self.kept(), self.now());
+        let is_paused = kept.state == JobState::Paused;
+        let by_itself = kept.reason.as_ref().filter(|reason| is_paused && !reason.is_by_user());
+        let ends = &now.ends;
+        let behind = |(partition, next): (&i32, &i64)| {
+            let end = ends.get(partition).copied().unwrap_or(*next);
+            u64::try_from(end - next).unwrap_or(0)
+        };
+        let seconds = (now.statistics.task_ms / 1000).max(1);
+        RoutineView {
+            db: kept.db.clone(),
+            name: kept.name.clone(),
+            table: kept.table,
+            paused: by_itself.map(|reason| reason.text.clone()),
+            lag: now.progress.offsets().iter().map(behind).sum(),
+            rows_per_second: now.statistics.loaded_rows / seconds,
+        }
     }
 
     /// The catalog has this.

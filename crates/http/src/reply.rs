@@ -74,6 +74,18 @@ pub(crate) fn json(status: StatusCode, text: impl Into<Bytes>) -> Response<Reply
     respond(status, "application/json;charset=UTF-8", ReplyBody::Bytes(Some(text.into())))
 }
 
+/// A file that the server has.
+pub(crate) fn file(status: StatusCode, content_type: &'static str, bytes: Bytes) -> Response<ReplyBody> {
+    respond(status, content_type, ReplyBody::Bytes(Some(bytes)))
+}
+
+/// Sends a browser to another address of this server.
+pub(crate) fn moved(to: &'static str) -> Response<ReplyBody> {
+    let mut response = text(StatusCode::PERMANENT_REDIRECT, "");
+    response.headers_mut().insert(LOCATION, HeaderValue::from_static(to));
+    response
+}
+
 /// Plain text.
 pub(crate) fn text(status: StatusCode, text: impl Into<Bytes>) -> Response<ReplyBody> {
     respond(status, "text/plain; charset=utf-8", ReplyBody::Bytes(Some(text.into())))

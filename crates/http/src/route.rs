@@ -7,8 +7,13 @@ use std::borrow::Cow;
 /// The request by method and path. Names are decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    StreamLoad { db: String, table: String },
-    TwoPhase { db: String },
+    StreamLoad {
+        db: String,
+        table: String,
+    },
+    TwoPhase {
+        db: String,
+    },
     HttpStream,
     ErrorLog,
     WalSize,
@@ -16,15 +21,38 @@ pub(crate) enum Route {
     Ready,
     Bootstrap,
     Backends,
-    Schema { db: String, table: String },
-    Count { db: String, table: String },
-    NamedLoad { db: String, table: String },
-    LoadState { db: String },
-    LoadInfo { db: String },
-    Cancel { db: String },
-    Query { db: Option<String> },
+    Schema {
+        db: String,
+        table: String,
+    },
+    Count {
+        db: String,
+        table: String,
+    },
+    NamedLoad {
+        db: String,
+        table: String,
+    },
+    LoadState {
+        db: String,
+    },
+    LoadInfo {
+        db: String,
+    },
+    Cancel {
+        db: String,
+    },
+    Query {
+        db: Option<String>,
+    },
     Metrics,
     Root,
+    /// The console's page, without its final slash.
+    ConsolePage,
+    /// A file of the console; empty: its page.
+    Console {
+        file: String,
+    },
 }
 
 /// Why a request has no route.
@@ -53,6 +81,8 @@ impl Route {
         let segments: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
         Ok(match segments[..] {
             [""] => Self::Root,
+            ["ui"] => Self::ConsolePage,
+            ["ui", file] => Self::Console { file: decoded(file)? },
             ["metrics"] => Self::Metrics,
             ["api", "_http_stream"] => Self::HttpStream,
             ["api", "_load_error_log"] => Self::ErrorLog,
@@ -172,6 +202,10 @@ mod tests {
         assert_eq!(Route::of(&Method::HEAD, "/api/health"), Ok(Route::Health));
         assert_eq!(Route::of(&Method::GET, "/api/d/t/_nothing"), Err(NoRoute::UnknownPath));
         assert_eq!(Route::of(&Method::GET, "/"), Ok(Route::Root));
+        assert_eq!(Route::of(&Method::GET, "/ui"), Ok(Route::ConsolePage));
+        assert_eq!(Route::of(&Method::GET, "/ui/"), Ok(Route::Console { file: String::new() }));
+        assert_eq!(Route::of(&Method::GET, "/ui/a/b"), Err(NoRoute::UnknownPath));
+        assert_eq!(Route::of(&Method::POST, "/ui/"), Err(NoRoute::WrongMethod("GET")));
         let query = Route::Query { db: Some("d".into()) };
         assert_eq!(Route::of(&Method::POST, "/api/query/default_cluster/d"), Ok(query));
         assert_eq!(Route::of(&Method::POST, "/api/query/internal"), Ok(Route::Query { db: None }));

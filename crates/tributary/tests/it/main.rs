@@ -20,6 +20,7 @@ mod bad_statements;
 mod broker_load;
 mod columnar_load;
 mod command_line;
+mod console;
 mod copy_on_write;
 mod crash;
 mod create_as;

@@ -8,6 +8,7 @@ mod config;
 mod listen;
 mod log;
 mod modes;
+mod notices;
 mod serve;
 mod torture;
 mod wal;

@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Settings};
 use crate::listen::{listen, own_address};
-use crate::modes;
+use crate::{modes, notices};
 use std::error::Error;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -81,6 +81,7 @@ async fn serve(config: &Config) -> Outcome<()> {
     // A server whose standard output is closed serves as well.
     let mut stdout = std::io::stdout();
     let _ = stdout.write_all(ready.as_bytes()).and_then(|()| stdout.flush());
+    notices::ready();
     let mut servers = std::pin::pin!(servers);
     let watched = async {
         match &tls {
@@ -94,6 +95,7 @@ async fn serve(config: &Config) -> Outcome<()> {
         _ = terminate.recv() => stop("SIGTERM", &shutdown, servers).await,
         _ = interrupt.recv() => stop("SIGINT", &shutdown, servers).await,
     };
+    notices::stopping();
     engine.shutdown().await;
     tracing::info!("stopped");
     served
@@ -105,6 +107,7 @@ async fn stop(
     servers: impl Future<Output = Outcome<()>>,
 ) -> Outcome<()> {
     tracing::info!(signal, "stopping: no new requests, open groups are committed and flushed");
+    notices::stopping();
     shutdown.cancel();
     servers.await
 }

@@ -99,7 +99,7 @@ impl Handler {
             Ok(Route::HttpStream) => self.http_stream(&head, wire, peer).await,
             Ok(Route::Query { db }) => self.query(&head, wire, shared, db).await,
             Ok(Route::ConsolePage) => Handled::new(reply::moved("ui/"), wire),
-            Ok(Route::Console { file }) => Handled::new(console::answer(&file, &head.headers), wire),
+            Ok(Route::Console(file)) => Handled::new(console::answer(&file, &head.headers), wire),
             Ok(Route::TwoPhase { db }) => Handled::new(self.two_phase(&head, peer, &db).await, wire),
             Ok(route) => Handled::new(self.inspect(route, &head, peer).await, wire),
         }

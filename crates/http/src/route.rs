@@ -4,16 +4,12 @@ use hyper::Method;
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
 
-/// The request by method and path. Names are decoded.
+/// The request by method and path. Names are decoded. `ConsolePage` lacks the final slash of the console; its page is the `Console` file
+/// without a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    StreamLoad {
-        db: String,
-        table: String,
-    },
-    TwoPhase {
-        db: String,
-    },
+    StreamLoad { db: String, table: String },
+    TwoPhase { db: String },
     HttpStream,
     ErrorLog,
     WalSize,
@@ -21,38 +17,17 @@ pub(crate) enum Route {
     Ready,
     Bootstrap,
     Backends,
-    Schema {
-        db: String,
-        table: String,
-    },
-    Count {
-        db: String,
-        table: String,
-    },
-    NamedLoad {
-        db: String,
-        table: String,
-    },
-    LoadState {
-        db: String,
-    },
-    LoadInfo {
-        db: String,
-    },
-    Cancel {
-        db: String,
-    },
-    Query {
-        db: Option<String>,
-    },
+    Schema { db: String, table: String },
+    Count { db: String, table: String },
+    NamedLoad { db: String, table: String },
+    LoadState { db: String },
+    LoadInfo { db: String },
+    Cancel { db: String },
+    Query { db: Option<String> },
     Metrics,
     Root,
-    /// The console's page, without its final slash.
     ConsolePage,
-    /// A file of the console; empty: its page.
-    Console {
-        file: String,
-    },
+    Console(String),
 }
 
 /// Why a request has no route.
@@ -82,7 +57,7 @@ impl Route {
         Ok(match segments[..] {
             [""] => Self::Root,
             ["ui"] => Self::ConsolePage,
-            ["ui", file] => Self::Console { file: decoded(file)? },
+            ["ui", file] => Self::Console(decoded(file)?),
             ["metrics"] => Self::Metrics,
             ["api", "_http_stream"] => Self::HttpStream,
             ["api", "_load_error_log"] => Self::ErrorLog,
@@ -203,7 +178,7 @@ mod tests {
         assert_eq!(Route::of(&Method::GET, "/api/d/t/_nothing"), Err(NoRoute::UnknownPath));
         assert_eq!(Route::of(&Method::GET, "/"), Ok(Route::Root));
         assert_eq!(Route::of(&Method::GET, "/ui"), Ok(Route::ConsolePage));
-        assert_eq!(Route::of(&Method::GET, "/ui/"), Ok(Route::Console { file: String::new() }));
+        assert_eq!(Route::of(&Method::GET, "/ui/"), Ok(Route::Console(String::new())));
         assert_eq!(Route::of(&Method::GET, "/ui/a/b"), Err(NoRoute::UnknownPath));
         assert_eq!(Route::of(&Method::POST, "/ui/"), Err(NoRoute::WrongMethod("GET")));
         let query = Route::Query { db: Some("d".into()) };

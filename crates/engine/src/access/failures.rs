@@ -16,6 +16,8 @@ const SLOTS: usize = 6;
 const SLOT_SECONDS: u64 = 10;
 /// The beginning of an error's text that is kept.
 pub(super) const TEXT_BYTES_MAX: usize = 300;
+/// The beginning of a name that is kept.
+pub(super) const NAME_BYTES_MAX: usize = 256;
 
 /// Failures that somebody should know of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

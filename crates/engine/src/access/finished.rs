@@ -6,7 +6,7 @@
 //!
 //! Not its business: the answers, and loads within a request.
 
-use crate::access::failures::{FailingClient, FailureKind, Failures, TEXT_BYTES_MAX};
+use crate::access::failures::{FailingClient, FailureKind, Failures, NAME_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::audit::entry::{Entry, Text, beginning};
 use crate::audit::{Admission, Audit};
 use prometheus::{
@@ -252,9 +252,10 @@ fn failing(request: &FinishedRequest<'_>, error: Failure<'_>) -> Option<FailingC
         kind,
         user: (kind != FailureKind::Login).then(|| principal.user().to_owned()),
         host: principal.host().to_owned(),
-        table: request.load.table.filter(|_| is_load).map(|table| match request.db {
-            Some(db) => format!("{db}.{table}"),
-            None => table.to_owned(),
+        // A name of a request, perhaps of no table, and as long as its client wants.
+        table: request.load.table.filter(|_| is_load).map(|table| {
+            let name = |name| beginning(name, NAME_BYTES_MAX);
+            request.db.map_or_else(|| name(table).to_owned(), |db| format!("{}.{}", name(db), name(table)))
         }),
     })
 }

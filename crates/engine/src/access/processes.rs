@@ -46,6 +46,11 @@ impl Process {
         self.state.lock().clone()
     }
 
+    /// Whether a statement runs.
+    pub fn is_running(&self) -> bool {
+        self.state.lock().is_running
+    }
+
     /// Records the start of a statement.
     pub fn begin(&self, database: Option<&str>, statement: &str) {
         self.is_legible.store(false, Ordering::Relaxed);

@@ -304,11 +304,11 @@ impl Engine {
             resident_bytes: watch::resident_bytes(),
             waiting_loads: waiting + (memory.waiting_bodies() + memory.waiting_loads()) as u64,
             connections: processes.len() as u64,
-            running_statements: processes.iter().filter(|process| process.state().is_running).count() as u64,
+            running_statements: processes.iter().filter(|process| process.is_running()).count() as u64,
         };
         let looked = Looked {
             ingest,
-            tables: &tables,
+            tables: tables.iter().map(|table| (table.id(), table)).collect(),
             queues: ingest.group_queues(),
             logs,
             rejected: ingest.rejected_counts(),

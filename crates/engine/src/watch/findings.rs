@@ -117,7 +117,7 @@ pub(crate) struct RoutineView {
 /// The server at the moment of a look.
 pub(crate) struct Looked<'a> {
     pub ingest: &'a Ingest,
-    pub tables: &'a [Arc<Table>],
+    pub tables: HashMap<TableId, &'a Arc<Table>>,
     pub queues: Vec<GroupQueue>,
     pub logs: Vec<LogView>,
     /// Rejected rows of stored loads since the start.
@@ -131,7 +131,7 @@ pub(crate) struct Looked<'a> {
 
 impl Looked<'_> {
     fn table(&self, id: TableId) -> Option<&Arc<Table>> {
-        self.tables.iter().find(|table| table.id() == id)
+        self.tables.get(&id).copied()
     }
 
     fn name(&self, id: TableId) -> String {
@@ -159,7 +159,7 @@ impl Memory {
         found.extend(of_health(&looked.health));
         found.extend(looked.logs.iter().flat_map(|log| self.of_log(looked, log, now)));
         found.extend(looked.queues.iter().filter_map(|queue| of_queue(looked, queue)));
-        found.extend(looked.tables.iter().filter_map(of_table));
+        found.extend(looked.tables.values().filter_map(|table| of_table(table)));
         found.extend(of_flushes(looked.ingest));
         found.extend(of_memory(looked.ingest));
         found.extend(looked.failures.iter().filter(|failures| failures.count >= FAILURES_MIN).map(of_client));
@@ -301,8 +301,8 @@ fn of_health(health: &Health) -> Vec<Finding> {
 }
 
 fn of_queue(looked: &Looked<'_>, queue: &GroupQueue) -> Option<Finding> {
-    let name = looked.name(queue.table);
     if queue.state == QueueState::Stranded {
+        let name = looked.name(queue.table);
         let text = format!("A group of {name} failed after its rows were acknowledged.");
         return Some(
             Finding::new(ProblemKind::GroupStranded, text)
@@ -331,6 +331,7 @@ fn of_queue(looked: &Looked<'_>, queue: &GroupQueue) -> Option<Finding> {
         ),
     };
     let rows = queue.closed_rows + queue.open.as_ref().map_or(0, |open| open.rows);
+    let name = looked.name(queue.table);
     let text = format!("Loads into {name} do not become visible: {rows} rows wait.");
     let version = looked.table(queue.table).map_or(0, |table| table.snapshot().version.0);
     let finding = Finding::new(ProblemKind::TableLags, text).of_table(queue.table).progress(version);

@@ -206,6 +206,15 @@ impl Catalog {
         uncancelled(Arc::clone(&self.shared).replace_table_def(expected.clone(), new)).await
     }
 
+    /// Gives tables other names in one step, also the ones that others of them had. Each expected definition must be the
+    /// present one.
+    ///
+    /// # Errors
+    /// As [`Catalog::replace_table_def`]; then no table is renamed.
+    pub async fn rename_tables(&self, renamed: Vec<(Arc<TableDef>, TableDef)>) -> Result<Vec<Arc<TableDef>>> {
+        uncancelled(Arc::clone(&self.shared).rename_tables(renamed)).await
+    }
+
     /// Locations whose files can be deleted.
     ///
     /// # Errors

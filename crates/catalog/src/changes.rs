@@ -170,6 +170,34 @@ impl Shared {
         })
         .await
     }
+
+    pub(crate) async fn rename_tables(
+        self: Arc<Self>,
+        renamed: Vec<(Arc<TableDef>, TableDef)>,
+    ) -> Result<Vec<Arc<TableDef>>> {
+        let renamed: Vec<(Arc<TableDef>, Arc<TableDef>)> =
+            renamed.into_iter().map(|(expected, new)| (expected, Arc::new(new))).collect();
+        self.change(|state| {
+            let mut tables = Vec::with_capacity(renamed.len());
+            for (index, (expected, new)) in renamed.iter().enumerate() {
+                let database = state.databases.get(&new.db);
+                let holder = database.and_then(|database| database.tables.get(&new.name));
+                // A name is free if its table gets another in the same step.
+                let is_held =
+                    holder.is_some_and(|holder| renamed.iter().all(|(other, _)| other.id != holder.id));
+                let is_view = database.is_some_and(|database| database.views.contains_key(&new.name));
+                let is_twice =
+                    renamed[..index].iter().any(|(_, other)| other.name == new.name && other.db == new.db);
+                if is_held || is_view || is_twice {
+                    return Err(CatalogError::TableExists(new.name.clone()));
+                }
+                tables.push((Arc::clone(new), same_table(state, expected, new)?));
+            }
+            let defs = tables.iter().map(|(def, _)| Arc::clone(def)).collect();
+            Ok((Operation::RenameTables { tables }, defs))
+        })
+        .await
+    }
 }
 
 /// The server's own database is not refused: users have no right to change it.
@@ -198,16 +226,22 @@ pub(crate) fn present<'a>(state: &'a State, name: &TableRef) -> Result<&'a Arc<T
 
 /// The creation time of the schema of a definition that may replace `expected`, which must be the present one.
 pub(crate) fn replaced(state: &State, expected: &TableDef, new: &Arc<TableDef>) -> Result<Option<i64>> {
+    let made_at_ms = same_table(state, expected, new)?;
+    if new.name != expected.name
+        && let Some(database) = state.databases.get(&new.db)
+    {
+        refuse_taken(database, &new.name)?;
+    }
+    Ok(made_at_ms)
+}
+
+/// As [`replaced`], whatever the new name is.
+fn same_table(state: &State, expected: &TableDef, new: &Arc<TableDef>) -> Result<Option<i64>> {
     let name = expected.table_ref();
     let present = state.tables.get(&expected.id).ok_or_else(|| unknown_table(&name))?;
     let is_same_table = (new.id, new.db_id, &new.db) == (present.id, present.db_id, &present.db);
     if **present != *expected || !is_same_table {
         return Err(CatalogError::TableChanged { db: name.db, table: name.table });
-    }
-    if new.name != present.name
-        && let Some(database) = state.databases.get(&new.db)
-    {
-        refuse_taken(database, &new.name)?;
     }
     // The same columns under another name or with other properties are not a change of columns.
     Ok(match state.kept_schema(new) {

@@ -67,6 +67,16 @@ impl State {
             Operation::CreateTable { def, made_at_ms } | Operation::ReplaceTable { def, made_at_ms } => {
                 self.put_table(def, made_at_ms);
             }
+            Operation::RenameTables { tables } => {
+                for (def, _) in &tables {
+                    if let Some(old) = self.tables.get(&def.id).cloned() {
+                        self.hide_table(&old);
+                    }
+                }
+                for (def, made_at_ms) in tables {
+                    self.put_table(def, made_at_ms);
+                }
+            }
             Operation::DropTable(def) => self.remove_table(&def),
             Operation::RecycleTable(table) => {
                 self.hide_table(&table.def);

@@ -88,6 +88,11 @@ pub(crate) enum Operation {
         /// When its schema was made, as in [`KeptSchema`].
         made_at_ms: Option<i64>,
     },
+    /// Replaces the definitions, each of which may take a name that another of them had.
+    RenameTables {
+        /// With the times when their schemas were made, as in [`KeptSchema`].
+        tables: Vec<(Arc<TableDef>, Option<i64>)>,
+    },
     /// Removes the table, present or recycled, whose location becomes garbage.
     DropTable(Arc<TableDef>),
     RecycleTable(Arc<RecycledTable>),
@@ -157,6 +162,7 @@ impl Operation {
             Self::DropDatabase { .. } => "drop a database",
             Self::CreateTable { .. } => "create a table",
             Self::ReplaceTable { .. } => "change a table",
+            Self::RenameTables { .. } => "rename tables",
             Self::DropTable(_) | Self::RecycleTable(_) => "drop a table",
             Self::RecycleDatabase { .. } => "drop a database",
             Self::FinishChange { .. } => "finish a change of a table",

@@ -215,6 +215,29 @@ async fn changes_of_columns_are_known_with_their_times_after_a_reopen() {
 }
 
 #[tokio::test]
+async fn tables_swap_their_names_in_one_step() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    catalog.create_database("d").await.unwrap();
+    let (t, u) = (create(&catalog, "t").await, create(&catalog, "u").await);
+    create(&catalog, "taken").await;
+    let named =
+        |of: &Arc<TableDef>, to: &str| (Arc::clone(of), TableDef { name: to.into(), ..TableDef::clone(of) });
+    let taken = catalog.rename_tables(vec![named(&t, "u"), named(&u, "taken")]).await.unwrap_err();
+    assert_eq!(number(taken), 1050);
+    let twice = catalog.rename_tables(vec![named(&t, "v"), named(&u, "v")]).await.unwrap_err();
+    assert_eq!(number(twice), 1050);
+    assert_eq!(catalog.table(&name("d", "t")).unwrap().id, t.id, "nothing has changed");
+    catalog.rename_tables(vec![named(&t, "u"), named(&u, "t")]).await.unwrap();
+    let stale = catalog.rename_tables(vec![named(&t, "w")]).await.unwrap_err();
+    assert!(stale.to_string().contains("changed"), "{stale}");
+    let ids = |catalog: &Catalog| ["t", "u"].map(|table| catalog.table(&name("d", table)).unwrap().id);
+    assert_eq!(ids(&catalog), [u.id, t.id]);
+    let catalog = reopen(catalog, &dir).await;
+    assert_eq!(ids(&catalog), [u.id, t.id]);
+}
+
+#[tokio::test]
 async fn a_table_is_renamed_to_a_free_name() {
     let dir = TempDir::new().unwrap();
     let catalog = open(&dir).await;

@@ -18,6 +18,8 @@ pub enum Answer {
 pub struct OkAnswer {
     /// How many rows it has loaded or changed.
     pub affected_rows: u64,
+    /// The first value that AUTO_INCREMENT gave; 0 for none.
+    pub last_insert_id: u64,
     /// How many warnings there are.
     pub warnings: u16,
     /// The server's info text.
@@ -71,12 +73,12 @@ pub(crate) fn ok(packet: &[u8]) -> Result<OkAnswer, ClientError> {
     let affected_rows = affected_rows(packet)?;
     let mut fields = Fields(&packet[1..]);
     let _affected_rows = fields.number()?;
-    let _last_insert_id = fields.number()?;
+    let last_insert_id = fields.number()?.unwrap_or_default();
     let _status = fields.short()?;
     let warnings = fields.short()?;
     // MySQL's servers send the text with its length, and its clients read it so.
     let info = if fields.is_empty() { None } else { fields.text()? };
-    Ok(OkAnswer { affected_rows, warnings, info: info.unwrap_or_default() })
+    Ok(OkAnswer { affected_rows, last_insert_id, warnings, info: info.unwrap_or_default() })
 }
 
 /// Whether a packet ends column definitions or rows.
@@ -115,7 +117,10 @@ mod tests {
         let packet = b"\0\xfc\xe8\x03\0\x02\0\x01\0\x03abc";
         assert_eq!(affected_rows(packet).ok(), Some(1000));
         let whole = ok(packet).expect("an OK packet");
-        assert_eq!(whole, OkAnswer { affected_rows: 1000, warnings: 1, info: "abc".to_owned() });
+        assert_eq!(
+            whole,
+            OkAnswer { affected_rows: 1000, last_insert_id: 0, warnings: 1, info: "abc".to_owned() }
+        );
         let short = ok(&packet[..9]).expect("an OK packet");
         assert_eq!(short, OkAnswer { info: String::new(), ..whole });
     }

@@ -22,6 +22,7 @@ pub(crate) mod privileges;
 pub(crate) mod processes;
 pub(crate) mod right;
 mod tokens;
+pub(crate) mod user_locks;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -290,9 +291,16 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         | Statement::Commit
         | Statement::Rollback
         | Statement::Sync { .. }
-        | Statement::UnlockTables
+        | Statement::Savepoint { .. }
+        | Statement::WithoutEffect(_)
+        | Statement::Compute(_)
+        // Each table is checked where its name is looked up.
+        | Statement::RenameTables(_)
+        | Statement::DropTables { .. }
+        | Statement::Maintain { .. }
         | Statement::Query(_)
         | Statement::Outfile(_)
+        | Statement::SelectInto { .. }
         | Statement::Explain(_)
         | Statement::DescribeFunction(_) => (Privilege::Connect, Object::Server),
         Statement::Use { db } => (Privilege::Connect, Object::Database(db)),

@@ -29,6 +29,8 @@ pub(crate) enum Answer {
 pub(crate) struct Done {
     pub affected_rows: u64,
     pub warnings: u16,
+    /// The first value that AUTO_INCREMENT gave; 0 for none.
+    pub last_insert_id: u64,
     /// For example a load's label, status and transaction; empty for none.
     pub info: String,
 }

@@ -7,6 +7,7 @@
 pub(crate) mod bin;
 pub(crate) mod change;
 pub(crate) mod partitions;
+mod renames;
 pub(crate) mod tables;
 pub(crate) mod unfinished;
 mod views;

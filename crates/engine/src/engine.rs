@@ -19,6 +19,7 @@ use crate::access::limits::Limits;
 use crate::access::logins::Logins;
 use crate::access::names::Names;
 use crate::access::processes::Processes;
+use crate::access::user_locks::UserLocks;
 use crate::audit_table::AuditTable;
 use crate::ddl::Ddl;
 use crate::files::outfile::LineFormat;
@@ -67,6 +68,7 @@ pub struct Engine {
     tls: OnceLock<Arc<Tls>>,
     last_readiness: LastReadiness,
     pub(crate) sessions_memory: Arc<SessionsMemory>,
+    pub(crate) user_locks: Arc<UserLocks>,
     /// The global variables that are stored.
     stored_globals: tokio::sync::Mutex<BTreeMap<String, String>>,
     running: Running,

@@ -2,6 +2,7 @@
 //!
 //! Not here: protocols; a statement's answer is an [`Answer`], which the client's front writes.
 
+mod compat;
 mod definitions;
 mod ends;
 mod jobs;
@@ -12,6 +13,7 @@ mod receipts;
 mod rows;
 mod select;
 mod set;
+mod waiting_calls;
 
 use crate::access::finished::Door;
 use crate::access::processes::Process;
@@ -21,6 +23,7 @@ use crate::engine::Engine;
 use crate::load::builders::OwnBuilder;
 use crate::node::session_memory::{SessionCharge, SessionMemory};
 use crate::variables::Variables;
+use compat::{Warning, commits_first};
 use ends::Running;
 pub(crate) use ends::{Login, Volume, logged_in};
 use prepared::KeptStatement;
@@ -101,9 +104,11 @@ pub(crate) struct EngineSession {
     /// The LOAD DATA for which the client's file was requested.
     pending_load: Option<Box<PendingLoad>>,
     pub(crate) last_insert: Option<LastInsert>,
+    /// The first value that AUTO_INCREMENT gave to the last INSERT that had such values.
+    last_insert_id: u64,
     /// Own transactions that its reads wait for.
     own_writes: BTreeSet<TxnId>,
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Vec<Warning>,
     pub(crate) process: Arc<Process>,
     /// Facts about the statement that runs.
     running: Running,
@@ -142,6 +147,7 @@ impl EngineSession {
             builder: OwnBuilder::default(),
             pending_load: None,
             last_insert: None,
+            last_insert_id: 0,
             own_writes: BTreeSet::new(),
             warnings: Vec::new(),
             process,
@@ -183,7 +189,7 @@ impl EngineSession {
             variables: self.variables.shown(),
             user_variables: Arc::clone(&self.user_variables),
             time_zone: self.variables.values().time_zone.name.clone(),
-            last_insert_id: 0,
+            last_insert_id: self.last_insert_id,
             now_unix_micros: self.unix_micros(),
             tls: self.tls.clone(),
             stop: Some(self.planning_stop(self.query_timeout())),
@@ -228,10 +234,19 @@ impl EngineSession {
     /// Those of the statement.
     pub(crate) async fn run_parsed(&mut self, text: &str) -> Result<Answer, SqlError> {
         self.running.kind = None;
-        let statement = tributary_sql::parse(text)?;
+        let (statement, notes) = self.parse(text)?;
         self.parsed(statement.kind());
         // Boxed: its states are many, and the hot INSERT should not carry space for them.
-        Box::pin(self.run(statement, &[])).await
+        let answer = Box::pin(self.run(statement, &[])).await?;
+        Ok(self.with_notes(answer, notes))
+    }
+
+    /// Parses a statement as the session's `mysql_ddl` says. Returns a note for each part that is mapped.
+    fn parse(&self, text: &str) -> Result<(Statement, Vec<String>), SqlError> {
+        match self.variables.values().mysql_ddl.as_str() {
+            "compat" => tributary_sql::parse_compatible(text),
+            _ => tributary_sql::parse(text).map(|statement| (statement, Vec::new())),
+        }
     }
 
     /// Runs a parsed statement; `params` are the values of its `?`.
@@ -245,6 +260,9 @@ impl EngineSession {
         }
         let (privilege, object) = access::needed(&statement, self.database.as_deref());
         self.engine.gate.check(&self.principal, privilege, object)?;
+        if self.transaction.is_some() && commits_first(&statement) {
+            let _ = self.commit().await?;
+        }
         if reads_tables(&statement) {
             self.wait_for_receipts().await?;
         }
@@ -261,6 +279,9 @@ impl EngineSession {
             Statement::CreateTableAs(create) => self.run_create_as(&create, params).await,
             Statement::View(view) => self.run_view(&view).await,
             Statement::Query(query) => self.run_query(&query, params).await,
+            Statement::SelectInto { query, variables } => {
+                self.run_select_into(&query, variables, params).await
+            }
             Statement::Outfile(outfile) => self.run_outfile(&outfile, params).await,
             Statement::Explain(explain) => self.run_explain(&explain, params).await,
             Statement::Describe { table, all } => self.run_describe(&table, all).await,
@@ -278,7 +299,15 @@ impl EngineSession {
             Statement::Commit => self.commit().await,
             Statement::Rollback => self.rollback().await,
             Statement::Sync { receipt } => self.sync(receipt.map(TxnId)).await,
-            Statement::Empty | Statement::UnlockTables => Ok(Answer::ok()),
+            Statement::Savepoint { verb, name } => self.run_savepoint(verb, &name).await,
+            Statement::WithoutEffect(what) => Ok(self.run_without_effect(what)),
+            Statement::RenameTables(renamed) => self.run_rename_tables(&renamed).await,
+            Statement::DropTables { tables, if_exists, force } => {
+                self.run_drop_tables(&tables, if_exists, force).await
+            }
+            Statement::Compute(query) => self.run_compute(&query, params).await,
+            Statement::Maintain { verb, tables } => self.run_maintain(verb, &tables).await,
+            Statement::Empty => Ok(Answer::ok()),
             other => self.run_admin(other).await,
         }
     }
@@ -304,6 +333,8 @@ impl EngineSession {
         self.statements.clear();
         self.last_plan = None;
         self.last_insert = None;
+        self.last_insert_id = 0;
+        self.engine.user_locks.release_all(self.id);
         self.own_writes.clear();
         self.warnings.clear();
     }
@@ -387,6 +418,7 @@ impl EngineSession {
 
 impl Drop for EngineSession {
     fn drop(&mut self) {
+        self.engine.user_locks.release_all(self.id);
         self.engine.processes().leave(self.id);
     }
 }

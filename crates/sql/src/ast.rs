@@ -113,6 +113,11 @@ pub enum Statement {
     },
     Query(SelectQuery),
     Outfile(Box<Outfile>),
+    /// `SELECT … INTO @x, @y`: the one row's values become user variables, whose names are in lower case.
+    SelectInto {
+        query: SelectQuery,
+        variables: Vec<String>,
+    },
     Explain(Explain),
     Use {
         db: String,
@@ -168,8 +173,69 @@ pub enum Statement {
     Kill(Kill),
     /// `ALTER INSTANCE RELOAD TLS`: reads certificate and key again.
     ReloadTls,
-    /// `UNLOCK TABLES`: there are no table locks (`LOCK TABLES` is refused), so it does nothing.
+    /// `SAVEPOINT s`, `RELEASE SAVEPOINT s` and `ROLLBACK TO [SAVEPOINT] s`
+    Savepoint {
+        verb: SavepointVerb,
+        name: String,
+    },
+    /// A statement of MySQL that has nothing to do here. The note says why.
+    WithoutEffect(WithoutEffect),
+    /// `RENAME TABLE a TO b, …`: each table's new name.
+    RenameTables(Vec<(Name, Name)>),
+    /// `DROP TABLE a, b, …`
+    DropTables {
+        tables: Vec<Name>,
+        if_exists: bool,
+        force: bool,
+    },
+    /// `DO expression, …`: a query whose rows nobody sees.
+    Compute(SelectQuery),
+    /// `CHECK TABLE t, …` and the like
+    Maintain {
+        verb: Maintenance,
+        tables: Vec<Name>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SavepointVerb {
+    Set,
+    Release,
+    RollBackTo,
+}
+
+/// A statement that has nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WithoutEffect {
+    LockTables,
     UnlockTables,
+    Flush,
+    /// A part of DDL that a compatible parse left out was the whole statement.
+    LeftOut,
+}
+
+/// A statement of MySQL about the state of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maintenance {
+    Check,
+    Analyze,
+    Optimize,
+    Repair,
+    Checksum,
+}
+
+impl Maintenance {
+    /// Its word in answers, as MySQL's column `Op` has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::Analyze => "analyze",
+            Self::Optimize => "optimize",
+            Self::Repair => "repair",
+            Self::Checksum => "checksum",
+        }
+    }
 }
 
 /// A query and its source text.
@@ -494,6 +560,17 @@ pub enum AlterOp {
     },
     RenameTable {
         to: String,
+    },
+    /// `CHANGE old new …`: the column gets the definition, and with it its name.
+    ChangeColumn {
+        from: String,
+        column: ColumnSpec,
+        position: Option<Position>,
+    },
+    /// `REPLACE WITH TABLE t`: the two tables swap their contents.
+    ReplaceTable {
+        with: String,
+        properties: Vec<(String, String)>,
     },
     ModifyComment {
         comment: String,

@@ -7,6 +7,7 @@ use crate::ast::{INTERNAL_CATALOG, Name};
 use crate::dialect::Grammar;
 use crate::errors::{self, Parsed};
 use crate::limits::DEPTH_MAX;
+use crate::parse::compat::Mapped;
 use sqlparser::ast::{Expr, Query, TableWithJoins};
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
@@ -15,12 +16,41 @@ use tributary_types::{ErrorCode, SqlError};
 pub(crate) struct Cursor<'a> {
     sql: &'a str,
     parser: Parser<'a>,
+    /// Of the parts that only MySQL has, the replacements so far. `None`: each is refused.
+    notes: Option<Vec<String>>,
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(sql: &'a str, grammar: &'a Grammar, tokens: Vec<TokenWithSpan>) -> Self {
         let parser = Parser::new(grammar).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
-        Self { sql, parser }
+        Self { sql, parser, notes: None }
+    }
+
+    /// Maps what only MySQL has.
+    pub(crate) fn be_compatible(&mut self) {
+        self.notes = Some(Vec::new());
+    }
+
+    pub(crate) const fn is_compatible(&self) -> bool {
+        self.notes.is_some()
+    }
+
+    /// The replacements that a compatible parse made, as sentences.
+    pub(crate) fn into_notes(self) -> Vec<String> {
+        self.notes.unwrap_or_default()
+    }
+
+    /// Replaces a part that only MySQL has.
+    ///
+    /// # Errors
+    /// The parse is strict.
+    pub(crate) fn map(&mut self, mapped: Mapped) -> Parsed<()> {
+        match &mut self.notes {
+            None => return Err(mapped.refusal()),
+            Some(_) if mapped.note.is_empty() => {}
+            Some(notes) => notes.push(mapped.note),
+        }
+        Ok(())
     }
 
     /// The text that the tokens' positions count from.

@@ -158,7 +158,8 @@ impl Dialect for Grammar {
 
     fn is_table_factor_alias(&self, explicit: bool, keyword: &Keyword, parser: &mut Parser) -> bool {
         // MySQL reserves INTO, which ends a query that writes files.
-        *keyword != Keyword::INTO && self.mysql.is_table_factor_alias(explicit, keyword, parser)
+        let locks = *keyword == Keyword::LOCK && parser.peek_keyword(Keyword::IN);
+        *keyword != Keyword::INTO && !locks && self.mysql.is_table_factor_alias(explicit, keyword, parser)
     }
 
     fn supports_group_by_expr(&self) -> bool {

@@ -2,7 +2,9 @@
 //!
 //! Not its business: which rights a kind needs.
 
-use crate::ast::{RoleStatement, RoutineLoad, Statement, TokenStatement};
+use crate::ast::{
+    Maintenance, RoleStatement, RoutineLoad, SavepointVerb, Statement, TokenStatement, WithoutEffect,
+};
 use crate::parse::ViewStatement;
 
 impl Statement {
@@ -51,7 +53,7 @@ impl Statement {
             Self::CancelLoad { .. } | Self::CancelExport { .. } | Self::CancelAlter { .. } => "CANCEL",
             Self::Export(_) => "EXPORT",
             Self::CleanLabel { .. } => "CLEAN",
-            Self::Query(_) | Self::Outfile(_) => "SELECT",
+            Self::Query(_) | Self::Outfile(_) | Self::SelectInto { .. } => "SELECT",
             Self::Explain(_) => "EXPLAIN",
             Self::Use { .. } => "USE",
             Self::Set(_) | Self::SetProperty(_) => "SET",
@@ -64,7 +66,25 @@ impl Statement {
             Self::Grant(_) => "GRANT",
             Self::Revoke(_) => "REVOKE",
             Self::Kill(_) => "KILL",
-            Self::UnlockTables => "UNLOCK",
+            Self::Savepoint { verb: SavepointVerb::Set, .. } => "SAVEPOINT",
+            Self::Savepoint { verb: SavepointVerb::Release, .. } => "RELEASE",
+            Self::Savepoint { verb: SavepointVerb::RollBackTo, .. } => "ROLLBACK",
+            Self::WithoutEffect(what) => match what {
+                WithoutEffect::LockTables => "LOCK",
+                WithoutEffect::UnlockTables => "UNLOCK",
+                WithoutEffect::Flush => "FLUSH",
+                WithoutEffect::LeftOut => "ALTER",
+            },
+            Self::RenameTables(_) => "RENAME",
+            Self::DropTables { .. } => "DROP",
+            Self::Compute(_) => "DO",
+            Self::Maintain { verb, .. } => match verb {
+                Maintenance::Check => "CHECK",
+                Maintenance::Analyze => "ANALYZE",
+                Maintenance::Optimize => "OPTIMIZE",
+                Maintenance::Repair => "REPAIR",
+                Maintenance::Checksum => "CHECKSUM",
+            },
         }
     }
 }

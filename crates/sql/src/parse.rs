@@ -1,6 +1,7 @@
 //! One statement's text → [`Statement`]: looks at the first words and dispatches.
 
 mod broker_load;
+pub(crate) mod compat;
 mod create_as;
 mod ddl;
 mod default_value;
@@ -11,6 +12,7 @@ mod http_stream;
 mod index;
 mod insert;
 mod load;
+mod mysql;
 mod nested_types;
 mod outfile;
 pub(crate) mod partition;
@@ -58,6 +60,22 @@ use tributary_types::SqlError;
 /// - the errors of names and types inside of CREATE and ALTER.
 pub fn parse(sql: &str) -> Result<Statement, SqlError> {
     with_cursor(sql, statement)
+}
+
+/// Parses one statement as [`parse`] does, but maps DDL that only MySQL has to what comes nearest. Returns a sentence for each part
+/// that was mapped.
+///
+/// # Errors
+/// See [`parse`].
+pub fn parse_compatible(sql: &str) -> Result<(Statement, Vec<String>), SqlError> {
+    syntax::prepare_stack();
+    let grammar = Grammar::new();
+    let tokens = syntax::tokenize(sql, &grammar)?;
+    let mut cursor = Cursor::new(sql, &grammar, tokens);
+    cursor.be_compatible();
+    let parsed = statement(&mut cursor)?;
+    cursor.expect_end()?;
+    Ok((parsed, cursor.into_notes()))
 }
 
 /// Parses one expression and nothing else, e.g. the `where` of a Stream Load.
@@ -119,7 +137,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         return Err(cursor.expected("a statement"));
     };
     match word.as_str() {
-        "INSERT" => insert::insert(cursor),
+        "INSERT" | "REPLACE" => insert::insert(cursor),
         "LOAD" if cursor.is_nth(1, "LABEL") => broker_load::load(cursor),
         "LOAD" => load::load(cursor),
         "CLEAN" => broker_load::clean_label(cursor),
@@ -131,7 +149,9 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         "SHOW" => show::show(cursor),
         "USE" => query::use_database(cursor),
         "EXPLAIN" | "DESC" | "DESCRIBE" => query::explain_or_describe(cursor),
-        "BEGIN" | "START" | "COMMIT" | "ROLLBACK" | "SYNC" => transaction::transaction(cursor),
+        "BEGIN" | "START" | "COMMIT" | "ROLLBACK" | "SYNC" | "SAVEPOINT" | "RELEASE" => {
+            transaction::transaction(cursor)
+        }
         "CREATE" => ddl::create(cursor),
         "DROP" => ddl::drop(cursor),
         "ALTER" => ddl::alter(cursor),
@@ -141,7 +161,10 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         "GRANT" => grant::grant(cursor),
         "REVOKE" => grant::revoke(cursor),
         "KILL" => user::kill(cursor),
-        "UNLOCK" => transaction::unlock_tables(cursor),
+        "UNLOCK" | "LOCK" | "FLUSH" => mysql::without_effect(cursor),
+        "RENAME" => mysql::rename_tables(cursor),
+        "DO" => mysql::compute(cursor),
+        "CHECK" | "ANALYZE" | "OPTIMIZE" | "REPAIR" | "CHECKSUM" => mysql::maintain(cursor),
         "ADMIN" => show::admin(cursor),
         other => Err(unsupported::statement(other).unwrap_or_else(|| cursor.expected("a statement"))),
     }

@@ -152,6 +152,12 @@ impl DataType {
         matches!(self, Self::Bitmap | Self::Hll)
     }
 
+    /// Whether values are whole numbers.
+    #[must_use]
+    pub const fn is_integer(self) -> bool {
+        matches!(self, Self::TinyInt | Self::SmallInt | Self::Int | Self::BigInt | Self::LargeInt)
+    }
+
     /// The longest text in bytes, for types with such a limit.
     #[must_use]
     pub const fn max_bytes(self) -> Option<u32> {

@@ -25,6 +25,15 @@ pub(super) async fn apply(pool: &SqlitePool, at: Revision, operation: &Operation
         Operation::DropDatabase { id, .. } => delete_database(&mut change, *id).await?,
         Operation::CreateTable { def, made_at_ms } => insert_table(&mut change, def, *made_at_ms).await?,
         Operation::ReplaceTable { def, made_at_ms } => update_table(&mut change, def, *made_at_ms).await?,
+        Operation::RenameTables { tables } => {
+            // Names are unique at each step, so all old ones go first.
+            for (def, _) in tables {
+                put_definition(&mut change, def, &name_between(def.id)).await?;
+            }
+            for (def, made_at_ms) in tables {
+                update_table(&mut change, def, *made_at_ms).await?;
+            }
+        }
         Operation::DropTable(def) => delete_table(&mut change, def.id).await?,
         Operation::RecycleTable(table) => recycled::put_table(&mut change, table).await?,
         Operation::RecycleDatabase { database, tables, dropped } => {
@@ -212,6 +221,11 @@ pub(super) async fn put_definition(connection: &mut SqliteConnection, def: &Tabl
         .execute(connection)
         .await?;
     Ok(())
+}
+
+/// A name that no table can have.
+fn name_between(id: TableId) -> String {
+    format!("/{id}")
 }
 
 async fn put_last_change(connection: &mut SqliteConnection, id: TableId, change: SourceId) -> Sql<()> {

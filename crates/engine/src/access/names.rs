@@ -86,6 +86,25 @@ impl Names {
         self.changed();
     }
 
+    /// Gives tables other names at once, also the ones that others of them had.
+    pub fn rename_tables(&self, renamed: &[(TableRef, String)]) {
+        let mut databases = self.databases.write();
+        let mut taken = Vec::with_capacity(renamed.len());
+        for (old, new) in renamed {
+            let database = databases.get_mut(&old.db);
+            if let Some(table) = database.and_then(|database| database.tables.remove(&old.table)) {
+                taken.push((&old.db, new, table));
+            }
+        }
+        for (db, new, table) in taken {
+            if let Some(database) = databases.get_mut(db) {
+                database.tables.insert(new.clone(), table);
+            }
+        }
+        drop(databases);
+        self.changed();
+    }
+
     /// The table of that name that statements can name.
     ///
     /// # Errors

@@ -149,10 +149,18 @@ const STATEMENTS: &[&str] = &[
     "ALTER INSTANCE RELOAD TLS",
     "KILL QUERY 1",
     "UNLOCK TABLES",
+    "LOCK TABLES d.t READ",
+    "SAVEPOINT s",
+    "SELECT 1 INTO @x",
+    "RENAME TABLE d.t TO d.x",
+    "DROP TABLE d.t, d.u",
+    "ALTER TABLE d.t REPLACE WITH TABLE u",
+    "DO 1",
+    "CHECK TABLE d.t",
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 45] = [
+const KINDS: [&str; 52] = [
     "cancel alter table",
     "empty",
     "create database",
@@ -198,12 +206,25 @@ const KINDS: [&str; 45] = [
     "revoke",
     "kill",
     "reload tls",
+    "savepoint",
+    "select into",
+    "without effect",
+    "rename tables",
+    "drop tables",
+    "compute",
+    "maintain",
 ];
 
 /// A new kind of statement does not compile without a name here, and needs one in [`STATEMENTS`] then.
 fn kind(statement: &Statement) -> &'static str {
     match statement {
-        Statement::Empty | Statement::UnlockTables => "empty",
+        Statement::Empty => "empty",
+        Statement::Savepoint { .. } => "savepoint",
+        Statement::WithoutEffect(_) => "without effect",
+        Statement::RenameTables(_) => "rename tables",
+        Statement::DropTables { .. } => "drop tables",
+        Statement::Compute(_) => "compute",
+        Statement::Maintain { .. } => "maintain",
         Statement::CreateDatabase { .. } => "create database",
         Statement::DropDatabase { .. } => "drop database",
         Statement::CreateTable(_) => "create table",
@@ -228,6 +249,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::CleanLabel { .. } => "clean label",
         Statement::Query(_) => "query",
         Statement::Outfile(_) => "outfile",
+        Statement::SelectInto { .. } => "select into",
         Statement::Explain(_) => "explain",
         Statement::Use { .. } => "use",
         Statement::Set(_) => "set",

@@ -446,7 +446,7 @@ impl Ddl {
     ///
     /// # Errors
     /// If that was necessary: the statement was checked against another definition.
-    async fn follow_catalog(&self, table: &Table) -> Result<(), SqlError> {
+    pub(in crate::ddl) async fn follow_catalog(&self, table: &Table) -> Result<(), SqlError> {
         let Some(kept) = self.catalog.table_by_id(table.id()) else { return Ok(()) };
         let old = table.def();
         if *kept == *old {

@@ -201,6 +201,7 @@ impl Engine {
             tls: OnceLock::new(),
             last_readiness: LastReadiness::default(),
             sessions_memory,
+            user_locks: Arc::default(),
             stored_globals: tokio::sync::Mutex::default(),
             audit_table,
             running: Running { background: Mutex::default(), _shown: shown, node, wal_dirs, _lock: lock },

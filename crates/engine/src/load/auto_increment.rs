@@ -42,6 +42,8 @@ pub(crate) struct Increment {
     start: i64,
     /// The table that counts: temporary partitions continue the sequence of their table.
     counts: TableId,
+    /// The first value that was given since this was last asked for.
+    pub first: Option<i64>,
 }
 
 impl Increment {
@@ -50,7 +52,7 @@ impl Increment {
         let start = |column: usize| Some((column, schema.columns[column].auto_increment?));
         let (column, start) = (0..schema.columns.len()).find_map(start)?;
         let counts = table.with_def(table_of_rows);
-        Some(Box::new(Self { decoded: schema.as_decoded()?, column, start, counts }))
+        Some(Box::new(Self { decoded: schema.as_decoded()?, column, start, counts, first: None }))
     }
 
     /// Fills in the missing values of rows.
@@ -58,13 +60,14 @@ impl Increment {
     /// # Errors
     /// The values are exhausted, or can't be reserved.
     pub async fn fill(
-        &self,
+        &mut self,
         loads: &Loads,
         schema: &Arc<TableSchema>,
         blocks: Vec<Block>,
     ) -> Result<Vec<Block>, SinkError> {
         let Some(unfilled) = Unfilled::of(&self.decoded, &blocks, self.column)? else { return Ok(blocks) };
         let first = loads.increments.take(self.counts, self.start, unfilled.count()).await?;
+        self.first.get_or_insert(first);
         Ok(unfilled.fill(schema, first)?)
     }
 }

@@ -194,6 +194,11 @@ impl LoadSink {
         self.push(loads, blocks).await
     }
 
+    /// The first value that the server has generated since this was last asked for.
+    pub fn take_first_generated(&mut self) -> Option<i64> {
+        self.increment.as_mut()?.first.take()
+    }
+
     pub fn table(&self) -> &Arc<Table> {
         &self.table
     }
@@ -224,7 +229,7 @@ impl LoadSink {
 
     /// [`LoadSink::push`], once the rows have all values, and the partitions that they need exist.
     async fn push_completed(&mut self, loads: &Loads, blocks: Vec<Block>) -> Result<(), SinkError> {
-        let blocks = match &self.increment {
+        let blocks = match &mut self.increment {
             Some(increment) => increment.fill(loads, &self.schema, blocks).await?,
             None => blocks,
         };

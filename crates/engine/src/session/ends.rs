@@ -24,6 +24,8 @@ pub(super) struct Running {
     pub kind: Option<&'static str>,
     /// When it began, if its answer is to have details.
     pub begun: Option<Instant>,
+    /// The first value that AUTO_INCREMENT has given to its rows.
+    pub generated: Option<i64>,
     /// Whether it has set what SHOW LAST INSERT shows.
     pub has_inserted: bool,
     /// The name of its load, until that takes it.

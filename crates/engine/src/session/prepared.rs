@@ -62,6 +62,8 @@ enum PreparedStatement {
 struct General {
     text: String,
     statement: Statement,
+    /// Of the parts of it that are mapped.
+    notes: Vec<String>,
     param_count: u16,
 }
 
@@ -123,7 +125,7 @@ impl EngineSession {
             return Ok(prepared);
         }
         self.running.kind = None;
-        let statement = tributary_sql::parse(text)?;
+        let (statement, notes) = self.parse(text)?;
         self.running.kind = Some(statement.kind());
         let Counted { params, tokens } = Counted::of(text);
         let param_count = param_count_u16(params)?;
@@ -131,7 +133,7 @@ impl EngineSession {
             Statement::Query(query) => self.queries.describe(&self.view(), query).await?,
             _ => Vec::new(),
         };
-        let general = Box::new(General { text: text.to_owned(), statement, param_count });
+        let general = Box::new(General { text: text.to_owned(), statement, notes, param_count });
         self.keep(id, PreparedStatement::General(general), text.len() as u64 + tokens * TOKEN_BYTES)?;
         Ok(Prepared { param_count, columns })
     }
@@ -191,7 +193,8 @@ impl EngineSession {
                     self.add_to_name(|| format!("{values:?}").into_bytes());
                     debug_assert_eq!(values.len(), usize::from(general.param_count));
                     // Boxed: its states are many, and the hot INSERT should not carry space for them.
-                    Box::pin(self.run(general.statement.clone(), &values)).await
+                    let answer = Box::pin(self.run(general.statement.clone(), &values)).await;
+                    answer.map(|answer| self.with_notes(answer, general.notes.clone()))
                 }
                 Err(error) => Err(error),
             },

@@ -37,6 +37,8 @@ impl EngineSession {
             0 => self.query_timeout(),
             milliseconds => self.query_timeout().min(Duration::from_millis(milliseconds)),
         };
+        let called = self.run_waiting_calls(query, params).await?;
+        let (query, params) = called.as_ref().map_or((query, params), |(query, params)| (query, params));
         let admitted = self.admit_query()?;
         let view = SessionView { stop: Some(self.planning_stop(timeout)), ..self.view() };
         let interrupt = self.interrupt().or_after(timeout);

@@ -78,11 +78,7 @@ impl EngineSession {
             SetItem::Variable { scope, name, value } => self.set_variable(scope, &name, value, params).await,
             SetItem::UserVariable { name, value } => {
                 let value = self.value_of(value, params).await?;
-                let mut variables = BTreeMap::clone(&self.user_variables);
-                let bytes = set_user_variable(&mut variables, name, value)?;
-                self.variables_charge.set(bytes as u64)?;
-                self.user_variables = Arc::new(variables);
-                Ok(())
+                self.set_user_variable(name, value)
             }
             SetItem::Names { charset, collation } => {
                 self.set_charset(charset.as_deref())?;
@@ -98,6 +94,15 @@ impl EngineSession {
                 self.engine.accounts.set_password(&self.principal, user.as_ref(), password).await
             }
         }
+    }
+
+    /// Sets a user variable; `None` is NULL, which forgets it.
+    pub(super) fn set_user_variable(&mut self, name: String, value: Option<String>) -> Result<(), SqlError> {
+        let mut variables = BTreeMap::clone(&self.user_variables);
+        let bytes = set_user_variable(&mut variables, name, value)?;
+        self.variables_charge.set(bytes as u64)?;
+        self.user_variables = Arc::new(variables);
+        Ok(())
     }
 
     /// Rows and results are UTF-8; a client that requests another character set gets an error.
@@ -160,7 +165,7 @@ impl EngineSession {
 
 impl EngineSession {
     /// The first value of a query as text; `None` is NULL or no row.
-    async fn first_value(
+    pub(super) async fn first_value(
         &mut self,
         query: &SelectQuery,
         params: &[ScalarValue],

@@ -9,8 +9,8 @@
 )]
 
 use super::kind::{
-    Decimal, Kind, NamedZone, any_whole, charset, decimal, flag, group_commit, new_keys, password_strength,
-    ratio, reject_policy, requirement, row_limit, sql_mode, switch, text, whole, zone,
+    Decimal, Kind, NamedZone, any_whole, charset, decimal, flag, group_commit, mysql_ddl, new_keys,
+    password_strength, ratio, reject_policy, requirement, row_limit, sql_mode, switch, text, whole, zone,
 };
 use super::{Effect, MAX_PREPARED_STATEMENTS, QUERY_TIMEOUT_DEFAULT_SECONDS, VERSION_COMMENT, Variable};
 use tributary_types::{
@@ -440,6 +440,8 @@ variables! {
     min_revocable_mem: i64 = 33_554_432, any_whole(), Kept;
     /// A tuning variable of Doris; answers are the same.
     minidump_path: String = "".into(), text(), Kept;
+    /// With compat, CREATE TABLE and ALTER TABLE map what only MySQL has, and SHOW WARNINGS says how; with doris, it is refused.
+    mysql_ddl: String = "doris".into(), mysql_ddl(), Obeyed;
     /// A tuning variable of Doris; answers are the same.
     nereids_cbo_penalty_factor: String = "0.7".into(), text(), Kept;
     /// A tuning variable of Doris; answers are the same.

@@ -67,6 +67,19 @@ pub(super) const fn new_keys() -> Kind<String> {
     }
 }
 
+/// The treatment of DDL that only MySQL has.
+pub(super) const fn mysql_ddl() -> Kind<String> {
+    Kind {
+        accepts: "doris, compat",
+        bounds: None,
+        read: |text| match text.trim().to_ascii_lowercase() {
+            known if known == "doris" || known == "compat" => Ok(known),
+            _ => Err(Wrong::Only("doris or compat".to_owned())),
+        },
+        show: String::clone,
+    }
+}
+
 /// Shown as `ON` or `OFF`, as MySQL's are.
 pub(super) const fn switch() -> Kind<bool> {
     Kind {

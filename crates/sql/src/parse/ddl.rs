@@ -1,12 +1,16 @@
 //! CREATE, DROP, ALTER and TRUNCATE: databases and tables; views and users have modules of their own.
 
-use crate::ast::{AlterOp, ColumnSpec, CreateTable, IndexSpec, Position, ReplacePartitions, Statement};
+use crate::ast::{
+    AlterOp, ColumnSpec, CreateTable, IndexSpec, Position, ReplacePartitions, Statement, WithoutEffect,
+};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::names;
+use crate::parse::compat::WrittenKeys;
 use crate::parse::partition::PartitionItem;
 use crate::parse::{
-    create_as, grant, index, partition, recycle, rollup, routine_load, token, types, unsupported, user, view,
+    compat, create_as, grant, index, mysql, partition, recycle, rollup, routine_load, token, types,
+    unsupported, user, view,
 };
 use sqlparser::tokenizer::Token;
 use tributary_types::table::{Buckets, Distribution};
@@ -81,7 +85,9 @@ fn create_table(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     }
     let names = create_as::names(cursor)?;
     let has_columns = names.is_none() && *cursor.peek() == Token::LParen && !create_as::begins(cursor);
-    let (columns, indexes) = if has_columns { table_items(cursor)? } else { (Vec::new(), Vec::new()) };
+    let mut keys = WrittenKeys::default();
+    let (columns, indexes) =
+        if has_columns { table_items(cursor, &mut keys)? } else { (Vec::new(), Vec::new()) };
     let mut create = CreateTable {
         table,
         if_not_exists,
@@ -96,6 +102,7 @@ fn create_table(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         properties: Vec::new(),
     };
     while clause(cursor, &mut create)? {}
+    keys.settle(&mut create)?;
     if create_as::begins(cursor) {
         if has_columns {
             let remedy = "write the names of the columns alone, they have the types of the query";
@@ -110,20 +117,22 @@ fn create_table(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if create.keys.is_none() && has_aggregations {
         create.model = KeyModel::Aggregate;
     }
+    if cursor.is_compatible() {
+        compat::without_derived_keys(&mut create);
+    }
     Ok(Statement::CreateTable(Box::new(create)))
 }
 
 /// `(column, …, INDEX …)`; a comma before the `)` is fine, as in many of Doris's examples.
-fn table_items(cursor: &mut Cursor<'_>) -> Parsed<(Vec<ColumnSpec>, Vec<IndexSpec>)> {
+fn table_items(cursor: &mut Cursor<'_>, keys: &mut WrittenKeys) -> Parsed<(Vec<ColumnSpec>, Vec<IndexSpec>)> {
     cursor.expect_token(&Token::LParen)?;
     let (mut columns, mut indexes) = (Vec::new(), Vec::new());
     loop {
-        if index::begins(cursor) {
+        if index::begins(cursor) && !(cursor.is_compatible() && compat::is_index_of_mysql(cursor)) {
             cursor.advance();
             indexes.push(index::definition(cursor)?);
-        } else {
-            refuse_table_item(cursor)?;
-            columns.push(types::column(cursor)?);
+        } else if !compat::table_item(cursor, keys)? {
+            columns.push(types::keyed_column(cursor, keys)?);
         }
         let more = cursor.eat_token(&Token::Comma);
         if cursor.eat_token(&Token::RParen) {
@@ -133,19 +142,6 @@ fn table_items(cursor: &mut Cursor<'_>) -> Parsed<(Vec<ColumnSpec>, Vec<IndexSpe
             return Err(cursor.expected("',' or ')'"));
         }
     }
-}
-
-/// Items of the column list that are not columns.
-fn refuse_table_item(cursor: &Cursor<'_>) -> Parsed<()> {
-    let what = match cursor.word().map(str::to_ascii_uppercase).as_deref() {
-        Some("KEY") => "a KEY",
-        Some("PRIMARY") => "PRIMARY KEY",
-        Some("UNIQUE") => "UNIQUE KEY",
-        Some("CONSTRAINT" | "FOREIGN" | "CHECK") => "a constraint",
-        _ => return Ok(()),
-    };
-    let remedy = "leave it out: the table's key is written after the columns";
-    Err(unsupported::refuse(&format!("{what} among the columns"), remedy))
 }
 
 /// Parses one clause after the columns. `false` if there is none.
@@ -171,7 +167,10 @@ fn clause(cursor: &mut Cursor<'_>, create: &mut CreateTable) -> Parsed<bool> {
         create.rollups = rollup::clause(cursor)?;
     } else if cursor.eat("PROPERTIES") {
         create.properties = properties(cursor)?;
-    } else {
+    } else if !compat::table_option(cursor)? {
+        if cursor.is_compatible() && cursor.eat_token(&Token::Comma) {
+            return Ok(true);
+        }
         refuse_clause(cursor)?;
         return Ok(false);
     }
@@ -193,10 +192,10 @@ fn refuse_clause(cursor: &Cursor<'_>) -> Parsed<()> {
 fn engine(cursor: &mut Cursor<'_>) -> Parsed<()> {
     cursor.eat_token(&Token::Eq);
     let engine = cursor.identifier_or_string("an engine")?;
-    if engine.eq_ignore_ascii_case("olap") {
-        return Ok(());
+    match engine.eq_ignore_ascii_case("olap") {
+        true => Ok(()),
+        false => compat::engine(cursor, &engine),
     }
-    Err(unsupported::refuse(&format!("ENGINE={engine}"), "use ENGINE=OLAP"))
 }
 
 fn distribution(cursor: &mut Cursor<'_>) -> Parsed<Distribution> {
@@ -262,17 +261,20 @@ pub(crate) fn drop(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.eat_all("CATALOG RECYCLE BIN") {
         return recycle::drop(cursor);
     }
-    let is_table = cursor.eat("TABLE");
+    let is_table = cursor.eat_any(&["TABLE", "TABLES"]).is_some();
     if !is_table && cursor.eat_any(&["DATABASE", "SCHEMA"]).is_none() {
         return Err(unsupported_object(cursor, "DROP"));
     }
     let if_exists = cursor.eat_all("IF EXISTS");
     if is_table {
-        let table = cursor.name()?;
-        if *cursor.peek() == Token::Comma {
-            return Err(unsupported::refuse("DROP TABLE of several tables", "drop one at a time"));
-        }
-        return Ok(Statement::DropTable { table, if_exists, force: cursor.eat("FORCE") });
+        let mut tables = cursor.list(Cursor::name)?;
+        let force = cursor.eat("FORCE");
+        // As in MySQL, these words change nothing.
+        cursor.eat_any(&["CASCADE", "RESTRICT"]);
+        return Ok(match tables.len() {
+            1 => Statement::DropTable { table: tables.remove(0), if_exists, force },
+            _ => Statement::DropTables { tables, if_exists, force },
+        });
     }
     Ok(Statement::DropDatabase { name: cursor.database()?, if_exists, force: cursor.eat("FORCE") })
 }
@@ -302,11 +304,47 @@ pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.eat("VIEW") {
         return view::alter(cursor);
     }
+    if cursor.eat_any(&["DATABASE", "SCHEMA"]).is_some() {
+        return mysql::alter_database(cursor);
+    }
     if !cursor.eat("TABLE") {
         return Err(unsupported_object(cursor, "ALTER"));
     }
     let table = cursor.name()?;
-    Ok(Statement::AlterTable { table, ops: cursor.list(alter_op)? })
+    let ops: Vec<AlterOp> = cursor.list(alter_ops)?.into_iter().flatten().collect();
+    Ok(match ops.is_empty() {
+        true => Statement::WithoutEffect(WithoutEffect::LeftOut),
+        false => Statement::AlterTable { table, ops },
+    })
+}
+
+/// One clause, which may mean several changes, or none in a compatible parse.
+fn alter_ops(cursor: &mut Cursor<'_>) -> Parsed<Vec<AlterOp>> {
+    if cursor.eat("CHANGE") {
+        return change(cursor);
+    }
+    // Dumps write them around their INSERTs. There are no indexes that slow these down.
+    if cursor.eat_all("DISABLE KEYS") || cursor.eat_all("ENABLE KEYS") {
+        return Ok(Vec::new());
+    }
+    if cursor.eat("COMMENT") {
+        cursor.eat_token(&Token::Eq);
+        let comment = cursor.string("a comment in quotes")?;
+        return Ok(vec![AlterOp::ModifyComment { comment }]);
+    }
+    match compat::alter(cursor)? {
+        Some(ops) => Ok(ops),
+        None => Ok(vec![alter_op(cursor)?]),
+    }
+}
+
+/// `[COLUMN] old new type …`, behind CHANGE: a new name, a new definition, or both.
+fn change(cursor: &mut Cursor<'_>) -> Parsed<Vec<AlterOp>> {
+    cursor.eat("COLUMN");
+    let from = cursor.identifier("a column name")?;
+    let column = types::column(cursor)?;
+    let position = position(cursor)?;
+    Ok(vec![AlterOp::ChangeColumn { from, column, position }])
 }
 
 fn alter_op(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
@@ -373,7 +411,10 @@ fn add(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     }
     expect_column(cursor, "ADD")?;
     if *cursor.peek() == Token::LParen {
-        return match table_items(cursor)? {
+        let mut keys = WrittenKeys::default();
+        let items = table_items(cursor, &mut keys)?;
+        keys.expect_none()?;
+        return match items {
             (columns, indexes) if indexes.is_empty() => Ok(AlterOp::AddColumns(columns)),
             _ => Err(unsupported::refuse("an INDEX among the columns of ADD COLUMN", "use ADD INDEX")),
         };
@@ -405,8 +446,10 @@ fn is_temporary_partition(cursor: &Cursor<'_>) -> bool {
 /// After `REPLACE`: `PARTITION (p, …) WITH TEMPORARY PARTITION (tp, …) [FORCE] [PROPERTIES (…)]`
 fn replace_partitions(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     let only = || refused("Only support replace partitions with temp partitions");
-    if cursor.is("WITH") {
-        return Err(unsupported::refuse("ALTER TABLE … REPLACE WITH TABLE", ""));
+    if cursor.eat_all("WITH TABLE") {
+        let with = cursor.identifier("the name of the other table")?;
+        let properties = if cursor.eat("PROPERTIES") { properties(cursor)? } else { Vec::new() };
+        return Ok(AlterOp::ReplaceTable { with, properties });
     }
     let PartitionNames::Named(names) = partition::names(cursor)? else { return Err(only()) };
     cursor.expect("WITH")?;

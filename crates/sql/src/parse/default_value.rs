@@ -21,6 +21,10 @@ pub(super) fn default_value(cursor: &mut Cursor<'_>) -> Parsed<DefaultValue> {
         cursor.advance();
         return literal(text);
     }
+    if cursor.is_compatible() && cursor.is_any(&["NOW", "LOCALTIME", "LOCALTIMESTAMP"]) {
+        cursor.advance();
+        return Ok(DefaultValue::CurrentTimestamp { scale: timestamp_scale(cursor)? });
+    }
     match cursor.eat_any(&["NULL", "TRUE", "FALSE", "CURRENT_TIMESTAMP", "CURRENT_DATE"]) {
         Some("NULL") => Ok(DefaultValue::Null),
         Some("CURRENT_TIMESTAMP") => Ok(DefaultValue::CurrentTimestamp { scale: timestamp_scale(cursor)? }),

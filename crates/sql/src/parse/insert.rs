@@ -8,11 +8,16 @@ use sqlparser::tokenizer::Token;
 use tributary_types::Sealed;
 
 pub(crate) fn insert(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
-    cursor.expect("INSERT")?;
-    if let Some(word) = cursor.eat_any(&["IGNORE", "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"]) {
-        return Err(unsupported::refuse(&format!("INSERT {word}"), "use INSERT INTO"));
+    // A row replaces the one of its key either way, and where there is no unique key, none.
+    let replaces = !cursor.eat("INSERT");
+    if replaces {
+        cursor.expect("REPLACE")?;
     }
-    let overwrite = cursor.eat("OVERWRITE");
+    cursor.eat_any(&["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"]);
+    if cursor.is("IGNORE") {
+        return Err(unsupported::refuse("INSERT IGNORE", "use INSERT INTO"));
+    }
+    let overwrite = !replaces && cursor.eat("OVERWRITE");
     if overwrite {
         cursor.expect("TABLE")?;
     } else {
@@ -28,7 +33,10 @@ pub(crate) fn insert(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         label = self::label(cursor)?;
     }
     skip_shuffle_hint(cursor)?;
-    let source = source(cursor)?;
+    let (columns, source) = match columns {
+        None if cursor.eat("SET") => assignments(cursor)?,
+        columns => (columns, source(cursor)?),
+    };
     if cursor.is("ON") && cursor.is_nth(1, "DUPLICATE") {
         return Err(unsupported::refuse("INSERT … ON DUPLICATE KEY UPDATE", "use INSERT INTO"));
     }
@@ -81,13 +89,21 @@ fn source(cursor: &mut Cursor<'_>) -> Parsed<InsertSource> {
     if cursor.eat_any(&["VALUES", "VALUE"]).is_some() {
         return cursor.list(row).map(|rows| InsertSource::Values(Sealed::new(rows)));
     }
-    if cursor.is("SET") {
-        return Err(unsupported::refuse("INSERT … SET", "use INSERT INTO t (columns) VALUES (…)"));
-    }
     if !query::begins(cursor) {
         return Err(cursor.expected("VALUES or a query"));
     }
     query::select(cursor).map(InsertSource::Query)
+}
+
+/// `column = value, …`, behind `SET`: one row.
+fn assignments(cursor: &mut Cursor<'_>) -> Parsed<(Option<Vec<String>>, InsertSource)> {
+    let assigned = cursor.list(|cursor| {
+        let column = cursor.identifier("a column name")?;
+        cursor.expect_token(&Token::Eq)?;
+        Ok((column, value(cursor)?))
+    })?;
+    let (columns, row) = assigned.into_iter().unzip();
+    Ok((Some(columns), InsertSource::Values(Sealed::new(vec![row]))))
 }
 
 fn row(cursor: &mut Cursor<'_>) -> Parsed<Vec<Value>> {
@@ -101,7 +117,9 @@ fn row(cursor: &mut Cursor<'_>) -> Parsed<Vec<Value>> {
 }
 
 fn value(cursor: &mut Cursor<'_>) -> Parsed<Value> {
-    if cursor.is("DEFAULT") && matches!(cursor.peek_nth(1), Token::Comma | Token::RParen) {
+    if cursor.is("DEFAULT")
+        && matches!(cursor.peek_nth(1), Token::Comma | Token::RParen | Token::SemiColon | Token::EOF)
+    {
         cursor.advance();
         return Ok(Value::Default);
     }

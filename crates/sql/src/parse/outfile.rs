@@ -5,6 +5,7 @@ use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::{ddl, unsupported};
 use sqlparser::ast::SetExpr;
+use sqlparser::tokenizer::Token;
 
 /// A query whose rows go to files.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +31,9 @@ impl std::fmt::Debug for HiddenProperties {
 
 /// The query, or the query and where its rows go.
 pub(crate) fn query_or_outfile(cursor: &mut Cursor<'_>, mut query: SelectQuery) -> Parsed<Statement> {
+    if let Some(variables) = into_variables(cursor, &mut query)? {
+        return Ok(Statement::SelectInto { query, variables });
+    }
     if !cursor.eat_all("INTO OUTFILE") && !takes_name(&mut query) {
         return Ok(Statement::Query(query));
     }
@@ -50,6 +54,37 @@ pub(crate) fn query_or_outfile(cursor: &mut Cursor<'_>, mut query: SelectQuery) 
     let properties = if cursor.eat("PROPERTIES") { ddl::properties(cursor)? } else { Vec::new() };
     let properties = HiddenProperties(properties);
     Ok(Statement::Outfile(Box::new(Outfile { query, path, format, properties })))
+}
+
+/// `INTO @x, …` at the end, or between the columns and FROM, whose first name the grammar of queries has taken.
+fn into_variables(cursor: &mut Cursor<'_>, query: &mut SelectQuery) -> Parsed<Option<Vec<String>>> {
+    let variable = |name: &str| name.strip_prefix('@').map(str::to_lowercase);
+    let mut variables = Vec::new();
+    if let SetExpr::Select(select) = query.ast.body.as_mut()
+        && let Some(into) = &select.into
+        && let Some(name) = variable(&into.name.to_string())
+    {
+        variables.push(name);
+        select.into = None;
+        // The statement ends here, or further names follow.
+        if !cursor.eat_token(&Token::Comma) {
+            return Ok(Some(variables));
+        }
+    } else if cursor.is("INTO")
+        && matches!(cursor.peek_nth(1), Token::Word(word) if word.value.starts_with('@'))
+    {
+        cursor.advance();
+    } else {
+        return Ok(None);
+    }
+    loop {
+        let name = cursor.word().and_then(variable);
+        variables.push(name.ok_or_else(|| cursor.expected("a user variable"))?);
+        cursor.advance();
+        if !cursor.eat_token(&Token::Comma) {
+            return Ok(Some(variables));
+        }
+    }
 }
 
 /// `SELECT 1 INTO OUTFILE`: without FROM in the last SELECT, the grammar of queries consumes INTO and a name, which is removed

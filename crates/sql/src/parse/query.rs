@@ -5,9 +5,7 @@ use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::file_calls::FileCall;
 use crate::parse::{insert, unsupported};
-use sqlparser::ast::{
-    Expr, LockType, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, TableWithJoins,
-};
+use sqlparser::ast::{Expr, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, TableWithJoins};
 use sqlparser::tokenizer::Token;
 use tributary_types::{ErrorCode, SqlError};
 
@@ -56,15 +54,11 @@ pub(crate) fn select(cursor: &mut Cursor<'_>) -> Parsed<SelectQuery> {
     if !begins(cursor) {
         return Err(cursor.expected("a query"));
     }
-    let ast = cursor.query()?;
+    let mut ast = cursor.query()?;
     refuse_writes(&ast)?;
-    if let Some(lock) = ast.locks.first() {
-        let lock = match lock.lock_type {
-            LockType::Share => "FOR SHARE",
-            LockType::Update => "FOR UPDATE",
-        };
-        return Err(unsupported::lock(lock));
-    }
+    // A query reads one version of each table, whatever it would lock.
+    ast.locks.clear();
+    let _ = cursor.eat_all("LOCK IN SHARE MODE");
     Ok(SelectQuery {
         ast: ast.into(),
         text: cursor.sql().trim_end_matches([' ', '\t', '\r', '\n', ';']).to_owned(),

@@ -1,6 +1,6 @@
-//! BEGIN, COMMIT, ROLLBACK, SYNC and UNLOCK TABLES.
+//! BEGIN, COMMIT, ROLLBACK, SAVEPOINT and SYNC.
 
-use crate::ast::Statement;
+use crate::ast::{SavepointVerb, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::unsupported;
@@ -36,12 +36,24 @@ pub(crate) fn transaction(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         end_words(cursor)?;
         return Ok(Statement::Commit);
     }
-    cursor.expect("ROLLBACK")?;
-    end_words(cursor)?;
-    if cursor.is("TO") {
-        return Err(unsupported::refuse("ROLLBACK TO SAVEPOINT", "use ROLLBACK"));
+    if cursor.eat("SAVEPOINT") {
+        return savepoint(cursor, SavepointVerb::Set);
     }
+    if cursor.eat_all("RELEASE SAVEPOINT") {
+        return savepoint(cursor, SavepointVerb::Release);
+    }
+    cursor.expect("ROLLBACK")?;
+    cursor.eat("WORK");
+    if cursor.eat("TO") {
+        cursor.eat("SAVEPOINT");
+        return savepoint(cursor, SavepointVerb::RollBackTo);
+    }
+    end_words(cursor)?;
     Ok(Statement::Rollback)
+}
+
+fn savepoint(cursor: &mut Cursor<'_>, verb: SavepointVerb) -> Parsed<Statement> {
+    Ok(Statement::Savepoint { verb, name: cursor.identifier("the name of a savepoint")? })
 }
 
 fn begin(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
@@ -69,12 +81,4 @@ fn end_words(cursor: &mut Cursor<'_>) -> Parsed<()> {
         return Err(unsupported::refuse("COMMIT or ROLLBACK with CHAIN or RELEASE", "use it without"));
     }
     Ok(())
-}
-
-pub(crate) fn unlock_tables(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
-    cursor.advance();
-    match cursor.eat_any(&["TABLES", "TABLE"]) {
-        Some(_) => Ok(Statement::UnlockTables),
-        None => Err(cursor.expected("TABLES")),
-    }
 }

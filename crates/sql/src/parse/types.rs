@@ -3,7 +3,8 @@
 use crate::ast::ColumnSpec;
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
-use crate::parse::{default_value, nested_types, unsupported};
+use crate::parse::compat::WrittenKeys;
+use crate::parse::{compat, default_value, nested_types, unsupported};
 use sqlparser::tokenizer::Token;
 use tributary_types::data_type::{CHAR_BYTES_MAX, DECIMAL_PRECISION_MAX, VARCHAR_BYTES_MAX};
 use tributary_types::{Aggregation, DataType, ErrorCode, SqlError};
@@ -12,40 +13,17 @@ use tributary_types::{Aggregation, DataType, ErrorCode, SqlError};
 const DECIMAL_DEFAULT: (u8, u8) = (38, 9);
 const DATETIME_SCALE_MAX: u8 = 6;
 
-/// Types that MySQL or Doris has and we do not, with the one to use instead.
-const UNSUPPORTED: [(&str, &str); 33] = [
+/// Types that MySQL or Doris has and we do not, with the one to use instead. Those with an own way of writing are in [`compat`].
+const UNSUPPORTED: [(&str, &str); 10] = [
     ("QUANTILE_STATE", "DOUBLE"),
     ("AGG_STATE", "the values, aggregated in queries"),
-    ("TIME", "VARCHAR(16) or DATETIME"),
     ("TIMEV2", "VARCHAR(16) or DATETIME"),
-    ("TIMESTAMP", "DATETIME"),
     ("TIMESTAMPTZ", "DATETIME"),
     ("TIMESTAMP_NS", "DATETIME(6)"),
     ("TIMESTAMP_TZ", "DATETIME"),
-    ("YEAR", "SMALLINT"),
-    ("MEDIUMINT", "INT"),
-    ("BIT", "BOOLEAN or BIGINT"),
     ("SERIAL", "BIGINT"),
-    ("REAL", "DOUBLE"),
-    ("FIXED", "DECIMAL"),
-    ("DEC", "DECIMAL"),
-    ("BLOB", "STRING"),
-    ("TINYBLOB", "STRING"),
-    ("MEDIUMBLOB", "STRING"),
-    ("LONGBLOB", "STRING"),
-    ("BINARY", "STRING"),
-    ("VARBINARY", "STRING"),
-    ("TINYTEXT", "STRING"),
-    ("MEDIUMTEXT", "STRING"),
-    ("LONGTEXT", "STRING"),
-    ("NCHAR", "CHAR"),
-    ("NVARCHAR", "VARCHAR"),
-    ("CHARACTER", "CHAR or VARCHAR"),
-    ("ENUM", "VARCHAR"),
-    ("SET", "VARCHAR or JSON"),
     ("GEOMETRY", "STRING"),
     ("POINT", "STRING"),
-    ("UUID", "CHAR(36)"),
     ("UNSIGNED", "a wider signed type"),
 ];
 
@@ -58,6 +36,14 @@ const AGGREGATES: [&str; 2] = ["QUANTILE_UNION", "GENERIC"];
 /// `name type [KEY | SUM | …] [[GENERATED ALWAYS] AS (…)] [[NOT] NULL] [AUTO_INCREMENT[(start)]] [DEFAULT v] [COMMENT 'x']`, the
 /// options in any order.
 pub(crate) fn column(cursor: &mut Cursor<'_>) -> Parsed<ColumnSpec> {
+    let mut keys = WrittenKeys::default();
+    let column = keyed_column(cursor, &mut keys)?;
+    keys.expect_none()?;
+    Ok(column)
+}
+
+/// As [`column`], with `PRIMARY KEY` and the like of a compatible parse.
+pub(crate) fn keyed_column(cursor: &mut Cursor<'_>, keys: &mut WrittenKeys) -> Parsed<ColumnSpec> {
     let name = cursor.identifier("a column name")?;
     let data_type = data_type(cursor, &name)?;
     let mut column = ColumnSpec {
@@ -72,11 +58,14 @@ pub(crate) fn column(cursor: &mut Cursor<'_>) -> Parsed<ColumnSpec> {
         generated: None,
         comment: None,
     };
-    while option(cursor, &mut column)? {}
+    while option(cursor, &mut column, keys)? {}
+    if cursor.is_compatible() {
+        compat::complete(cursor, &mut column)?;
+    }
     Ok(column)
 }
 
-fn option(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Parsed<bool> {
+fn option(cursor: &mut Cursor<'_>, column: &mut ColumnSpec, keys: &mut WrittenKeys) -> Parsed<bool> {
     if cursor.eat("KEY") {
         column.is_key = true;
     } else if let Some(aggregation) = aggregation(cursor) {
@@ -98,7 +87,7 @@ fn option(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Parsed<bool> {
         column.generated = Some(generated(cursor, &column.name)?);
     } else if cursor.eat("COMMENT") {
         column.comment = Some(cursor.string("a comment in quotes")?);
-    } else {
+    } else if !compat::column_option(cursor, &column.name, keys)? {
         refuse_option(cursor, &column.name)?;
         return Ok(false);
     }
@@ -137,17 +126,11 @@ fn aggregation(cursor: &mut Cursor<'_>) -> Option<Aggregation> {
 
 fn refuse_option(cursor: &Cursor<'_>, column: &str) -> Parsed<()> {
     let Some(word) = cursor.word().map(str::to_ascii_uppercase) else { return Ok(()) };
-    let (what, instead) = match word.as_str() {
-        "PRIMARY" | "UNIQUE" => ("PRIMARY KEY or UNIQUE on a column", "use UNIQUE KEY(…) after the columns"),
-        "CHARACTER" | "CHARSET" | "COLLATE" => ("a column's character set or collation", "all text is UTF-8"),
-        "REFERENCES" | "CHECK" | "CONSTRAINT" => ("a constraint", "leave it out"),
-        other if AGGREGATES.contains(&other) => {
-            let what = format!("column '{column}': the aggregate function {other}");
-            return Err(unsupported::refuse(&what, "load the values and aggregate in queries"));
-        }
-        _ => return Ok(()),
-    };
-    Err(unsupported::refuse(&format!("column '{column}': {what}"), instead))
+    if !AGGREGATES.contains(&word.as_str()) {
+        return Ok(());
+    }
+    let what = format!("column '{column}': the aggregate function {word}");
+    Err(unsupported::refuse(&what, "load the values and aggregate in queries"))
 }
 
 /// A type; `column` names it in errors.
@@ -183,8 +166,14 @@ pub(super) fn data_type(cursor: &mut Cursor<'_>, column: &str) -> Parsed<DataTyp
     };
     if let Some(data_type) = plain {
         cursor.advance();
-        refuse_unsigned(cursor, column, &word, "a signed type")?;
+        if matches!(data_type, DataType::Float | DataType::Double) {
+            let data_type = compat::float_digits(cursor, column, data_type)?;
+            return compat::unsigned(cursor, column, data_type, "a signed type");
+        }
         return Ok(data_type);
+    }
+    if let Some(mapped) = compat::data_type(cursor, column, &word)? {
+        return Ok(mapped);
     }
     match nested_types::nested(cursor, column)? {
         Some(nested) => Ok(nested),
@@ -204,17 +193,7 @@ fn integer_suffix(cursor: &mut Cursor<'_>, column: &str, data_type: DataType) ->
         DataType::Int => "BIGINT",
         _ => "LARGEINT",
     };
-    refuse_unsigned(cursor, column, data_type.base_name(), wider)?;
-    cursor.eat("SIGNED");
-    Ok(data_type)
-}
-
-fn refuse_unsigned(cursor: &Cursor<'_>, column: &str, word: &str, instead: &str) -> Parsed<()> {
-    if cursor.is_any(&["UNSIGNED", "ZEROFILL"]) {
-        let what = format!("column '{column}': {word} UNSIGNED");
-        return Err(unsupported::refuse(&what, &format!("there are no unsigned types, use {instead}")));
-    }
-    Ok(())
+    compat::unsigned(cursor, column, data_type, wider)
 }
 
 fn with_arguments(cursor: &mut Cursor<'_>, column: &str, word: &str) -> Parsed<DataType> {
@@ -225,14 +204,17 @@ fn with_arguments(cursor: &mut Cursor<'_>, column: &str, word: &str) -> Parsed<D
         }
         "DATETIME" | "DATETIMEV2" | "DATETIMEV1" => {
             cursor.advance();
-            let scale = argument(cursor)?.unwrap_or(0);
-            let limits = ("DATETIME", "digits of a second's fraction", 0, u32::from(DATETIME_SCALE_MAX));
-            Ok(DataType::DateTime { scale: within(column, limits, scale)? as u8 })
+            Ok(DataType::DateTime { scale: datetime_scale(cursor, column)? })
+        }
+        "CHAR" if cursor.is_nth(1, "VARYING") => {
+            cursor.advance();
+            cursor.advance();
+            varchar(cursor, column)
         }
         "CHAR" => {
             cursor.advance();
             let bytes = argument(cursor)?.unwrap_or(1);
-            Ok(DataType::Char { bytes: within(column, ("CHAR", "bytes", 1, CHAR_BYTES_MAX), bytes)? })
+            char_of(column, bytes)
         }
         "VARCHAR" => {
             cursor.advance();
@@ -251,14 +233,28 @@ fn varchar(cursor: &mut Cursor<'_>, column: &str) -> Parsed<DataType> {
         return Ok(DataType::Varchar { bytes: VARCHAR_BYTES_MAX });
     }
     let bytes = argument(cursor)?.unwrap_or(VARCHAR_BYTES_MAX);
+    varchar_of(column, bytes)
+}
+
+pub(super) fn varchar_of(column: &str, bytes: u32) -> Parsed<DataType> {
     Ok(DataType::Varchar { bytes: within(column, ("VARCHAR", "bytes", 1, VARCHAR_BYTES_MAX), bytes)? })
 }
 
-fn decimal(cursor: &mut Cursor<'_>, column: &str) -> Parsed<DataType> {
+pub(super) fn char_of(column: &str, bytes: u32) -> Parsed<DataType> {
+    Ok(DataType::Char { bytes: within(column, ("CHAR", "bytes", 1, CHAR_BYTES_MAX), bytes)? })
+}
+
+/// The optional `(p)` of DATETIME.
+pub(super) fn datetime_scale(cursor: &mut Cursor<'_>, column: &str) -> Parsed<u8> {
+    let scale = argument(cursor)?.unwrap_or(0);
+    let limits = ("DATETIME", "digits of a second's fraction", 0, u32::from(DATETIME_SCALE_MAX));
+    Ok(within(column, limits, scale)? as u8)
+}
+
+pub(super) fn decimal(cursor: &mut Cursor<'_>, column: &str) -> Parsed<DataType> {
     if !cursor.eat_token(&Token::LParen) {
-        refuse_unsigned(cursor, column, "DECIMAL", "DECIMAL")?;
         let (precision, scale) = DECIMAL_DEFAULT;
-        return Ok(DataType::Decimal { precision, scale });
+        return compat::unsigned(cursor, column, DataType::Decimal { precision, scale }, "DECIMAL");
     }
     let precision = cursor.number("the number of digits")?;
     let scale = match cursor.eat_token(&Token::Comma) {
@@ -269,12 +265,12 @@ fn decimal(cursor: &mut Cursor<'_>, column: &str) -> Parsed<DataType> {
     let limits = ("DECIMAL", "digits", 1, u32::from(DECIMAL_PRECISION_MAX));
     let precision = within(column, limits, precision)?;
     let scale = within(column, ("DECIMAL", "digits after the point", 0, precision), scale)?;
-    refuse_unsigned(cursor, column, "DECIMAL", "DECIMAL")?;
-    Ok(DataType::Decimal { precision: precision as u8, scale: scale as u8 })
+    let data_type = DataType::Decimal { precision: precision as u8, scale: scale as u8 };
+    compat::unsigned(cursor, column, data_type, "DECIMAL")
 }
 
 /// Parses an optional `(n)`.
-fn argument(cursor: &mut Cursor<'_>) -> Parsed<Option<u32>> {
+pub(super) fn argument(cursor: &mut Cursor<'_>) -> Parsed<Option<u32>> {
     if !cursor.eat_token(&Token::LParen) {
         return Ok(None);
     }

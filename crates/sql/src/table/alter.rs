@@ -65,6 +65,20 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
             }
             new.name.clone_from(to);
         }
+        AlterOp::ReplaceTable { .. } => {
+            return Err(refused("REPLACE WITH TABLE is a statement of its own: leave out the other clauses"));
+        }
+        AlterOp::ChangeColumn { from, column, position } => {
+            if *from != column.name {
+                rename(&mut new, from, &column.name)?;
+            }
+            match heavy::modify(&mut new, column, position.as_ref()) {
+                Err(_)
+                    if *from != column.name && heavy::is_as_specified(&new, column) && position.is_none() => {
+                }
+                modified => modified?,
+            }
+        }
         AlterOp::AddPartitions { item, if_not_exists } => partitions::added(&mut new, item, *if_not_exists)?,
         AlterOp::AddTemporaryPartitions { .. }
         | AlterOp::DropTemporaryPartition { .. }

@@ -122,6 +122,14 @@ pub(super) fn modify(
     Ok(())
 }
 
+/// Whether MODIFY COLUMN to this definition would change nothing.
+pub(super) fn is_as_specified(def: &TableDef, spec: &ColumnSpec) -> bool {
+    index_of(def, &spec.name).is_ok_and(|index| {
+        let old = &def.schema.columns[index];
+        modified(def, old, spec).is_ok_and(|new| new == *old)
+    })
+}
+
 fn modified(def: &TableDef, old: &ColumnDef, spec: &ColumnSpec) -> Result<ColumnDef, SqlError> {
     let name = &old.name;
     let is_other_aggregation = spec.aggregation != old.aggregation && !def.keys.is_unique();

@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn an_answer_to_an_insert_is_read() {
         let text = "{'label':'l', 'status':'PREPARE', 'txnId':'12', 'repeated':'true'}";
-        let answer = OkAnswer { affected_rows: 3, warnings: 0, info: text.to_owned() };
+        let answer = OkAnswer { affected_rows: 3, last_insert_id: 0, warnings: 0, info: text.to_owned() };
         let Answered::Loaded(loaded) = of_sql(&answer) else { panic!("loaded") };
         assert_eq!((loaded.txn, loaded.label, loaded.rows), (12, hash("l"), 3));
         assert!(loaded.is_repeated && !loaded.is_visible);

@@ -94,7 +94,9 @@ fn every_door_gives_values_to_rows_without_and_keeps_those_of_others() {
         ["1", "2"],
         "they ascend"
     );
-    assert_eq!(db.client.value("SELECT LAST_INSERT_ID()"), "0", "as in Doris");
+    let last = db.client.ok("INSERT INTO a (name) VALUES ('last'), ('after it')").last_insert_id;
+    assert_eq!(db.client.value("SELECT LAST_INSERT_ID()"), last.to_string(), "unlike in Doris, as in MySQL");
+    assert_eq!(db.client.value("SELECT name FROM a WHERE id = LAST_INSERT_ID()"), "last");
     let columns = db.client.rows("DESC a");
     assert_eq!(columns[0], "id|bigint|No|true|NULL|AUTO_INCREMENT");
     assert!(db.client.value("SELECT EXTRA FROM information_schema.columns WHERE TABLE_SCHEMA = DATABASE() AND COLUMN_NAME = 'id'") == "AUTO_INCREMENT");

@@ -116,12 +116,13 @@ fn a_failed_statement_in_a_transaction_is_undone_alone() {
     db.client.ok("INSERT INTO dt VALUES (1, 'a', 1)");
     db.client.error("INSERT INTO dt VALUES (2, 'b', 2), (NULL, 'c', 3)");
     db.client.ok("INSERT INTO dt VALUES (4, 'd', 4)");
-    let select = db.client.error("CREATE DATABASE not_now");
+    let export =
+        db.client.error("EXPORT TABLE dt TO 's3://b/p_' WITH S3('s3.endpoint' = 'http://127.0.0.1:1')");
     assert!(
-        select.message.contains(
+        export.message.contains(
             "This is in a transaction, only insert, update, delete, commit, rollback is acceptable"
         ),
-        "{select}"
+        "{export}"
     );
     db.client.ok("COMMIT");
     assert_eq!(db.client.rows("SELECT id FROM dt ORDER BY id"), ["1", "4"]);

@@ -58,6 +58,7 @@ mod manual_insert;
 mod manual_stream_load;
 mod many_tables;
 mod modes;
+mod mysql_statements;
 mod nested_change;
 mod nested_types;
 mod node;

@@ -106,7 +106,7 @@ impl Running {
         }
         self.ends(&answer.as_ref().map(drop).map_err(SqlError::clone));
         self.session.close().await;
-        let Done { affected_rows, warnings, info } = answer?;
+        let Done { affected_rows, warnings, info, .. } = answer?;
         Ok(QueryAnswer::Done { affected_rows, warnings, info })
     }
 

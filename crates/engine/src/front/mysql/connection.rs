@@ -238,8 +238,8 @@ impl Connection {
 /// Writes the answer of a statement that needs no file.
 async fn write(answer: Answer, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
     match answer {
-        Answer::Done(Done { affected_rows, warnings, info }) => {
-            out.ok(OkInfo { affected_rows, warnings, info: &info, last_insert_id: 0 }).await
+        Answer::Done(Done { affected_rows, warnings, info, last_insert_id }) => {
+            out.ok(OkInfo { affected_rows, warnings, info: &info, last_insert_id }).await
         }
         // Boxed: an INSERT's future should not carry space for it.
         Answer::Rows(rows) => Box::pin(write_rows(*rows, out)).await,

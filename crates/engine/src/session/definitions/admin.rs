@@ -9,7 +9,9 @@ use crate::node::clock::date_time;
 use crate::session::EngineSession;
 use std::sync::Arc;
 use tributary_query::Grid;
-use tributary_sql::{CreateTable, Kill, Name, Recover, Recovered, Show, Statement, named_partitions};
+use tributary_sql::{
+    AlterOp, CreateTable, Kill, Name, Recover, Recovered, Show, Statement, named_partitions,
+};
 use tributary_table::Table;
 use tributary_types::{ErrorCode, PartitionNames, SqlError, TableRef};
 
@@ -66,10 +68,7 @@ impl EngineSession {
                     }
                 }
             }
-            Statement::AlterTable { table, ops } => {
-                let name = table.resolve(self.database.as_deref())?;
-                engine.ddl.alter_table(killed, &name, &ops).await?;
-            }
+            Statement::AlterTable { table, ops } => self.alter_table(&table, &ops).await?,
             Statement::CancelAlter { table, is_rollup } => {
                 let name = table.resolve(self.database.as_deref())?;
                 if is_rollup {
@@ -140,6 +139,54 @@ impl EngineSession {
         }
     }
 
+    async fn alter_table(&mut self, table: &Name, ops: &[AlterOp]) -> Result<(), SqlError> {
+        let name = table.resolve(self.database.as_deref())?;
+        if let [AlterOp::ReplaceTable { with, properties }] = ops {
+            return self.replace_table(&name, with, properties).await;
+        }
+        let (engine, process) = (Arc::clone(&self.engine), Arc::clone(&self.process));
+        engine.ddl.alter_table(Interrupt::by_kill(&process.stop), &name, ops).await
+    }
+
+    /// `ALTER TABLE t REPLACE WITH TABLE with`: the tables swap names; without `swap`, the one that was replaced is dropped.
+    async fn replace_table(
+        &mut self,
+        name: &TableRef,
+        with: &str,
+        properties: &[(String, String)],
+    ) -> Result<(), SqlError> {
+        let mut swap = true;
+        for (key, value) in properties {
+            swap = match (key.to_ascii_lowercase().as_str(), value.to_ascii_lowercase().as_str()) {
+                ("swap", "true") => true,
+                ("swap", "false") => false,
+                ("swap", _) => {
+                    let text = format!("the property \"swap\" is true or false, not '{value}'");
+                    return Err(SqlError::detail(ErrorCode::Unknown, text));
+                }
+                _ => {
+                    let text =
+                        format!("Unknown properties: {{{key}={value}}}; REPLACE WITH TABLE has \"swap\"");
+                    return Err(SqlError::detail(ErrorCode::Unknown, text));
+                }
+            };
+        }
+        let other = TableRef { db: name.db.clone(), table: with.to_owned() };
+        let object = Object::Table { db: &other.db, table: &other.table };
+        self.engine.gate.check(&self.principal, Privilege::Alter, object)?;
+        if !swap {
+            let object = Object::Table { db: &name.db, table: &name.table };
+            self.engine.gate.check(&self.principal, Privilege::Drop, object)?;
+        }
+        let engine = Arc::clone(&self.engine);
+        let process = Arc::clone(&self.process);
+        engine.ddl.swap_tables(Interrupt::by_kill(&process.stop), name, &other).await?;
+        if !swap {
+            engine.ddl.drop_table_called(Interrupt::by_kill(&process.stop), &other, false, false).await?;
+        }
+        Ok(())
+    }
+
     fn check_create(&self, name: &TableRef) -> Result<(), SqlError> {
         let object = Object::Table { db: &name.db, table: &name.table };
         self.engine.gate.check(&self.principal, Privilege::Create, object)
@@ -195,8 +242,9 @@ impl EngineSession {
             Show::Warnings { count: false } => {
                 let code = ErrorCode::Unknown.number().to_string();
                 let mut grid = Grid::new(&["Level", "Code", "Message"]);
-                for text in &self.warnings {
-                    grid.push(vec!["Warning".into(), code.as_str().into(), text.as_str().into()]);
+                for warning in &self.warnings {
+                    let level = if warning.is_note { "Note" } else { "Warning" };
+                    grid.push(vec![level.into(), code.as_str().into(), warning.text.as_str().into()]);
                 }
                 grid
             }

@@ -21,6 +21,10 @@ pub(crate) struct ExplicitTransaction {
     label_is_kept: bool,
     /// `Some` from the first INSERT on.
     load: Option<TransactionLoad>,
+    /// How many INSERTs have added rows.
+    pub(in crate::session) inserts: u64,
+    /// Names, and how many INSERTs were before.
+    pub(in crate::session) savepoints: Vec<(String, u64)>,
 }
 
 struct TransactionLoad {
@@ -37,7 +41,13 @@ impl EngineSession {
                 Some(label) => Label::new(&label)?,
                 None => Label::of_explicit_transaction(rand::random()),
             };
-            self.transaction = Some(ExplicitTransaction { label, label_is_kept, load: None });
+            self.transaction = Some(ExplicitTransaction {
+                label,
+                label_is_kept,
+                load: None,
+                inserts: 0,
+                savepoints: Vec::new(),
+            });
         }
         let label = self.transaction.as_ref().map(|transaction| &transaction.label);
         let info = LoadInfo { label, status: "PREPARE", ..LoadInfo::default() }.text();
@@ -89,7 +99,9 @@ impl EngineSession {
                 format!("{error}; the transaction was rolled back, run it again from BEGIN"),
             ));
         }
+        self.running.generated = open.load.sink().take_first_generated();
         open.read.add(counts, rejects);
+        transaction.inserts += 1;
         Ok((transaction.label.clone(), open.txn))
     }
 
@@ -145,6 +157,15 @@ impl EngineSession {
                 .text();
         self.discard_transaction("user rollback").await;
         Ok(Answer::Done(Done { info, ..Done::default() }))
+    }
+
+    /// Takes all rows of the open transaction back, which goes on.
+    pub(in crate::session) async fn take_back_inserts(&mut self, reason: &str) {
+        let Some(transaction) = &mut self.transaction else { return };
+        transaction.inserts = 0;
+        if let Some(open) = transaction.load.take() {
+            open.load.abort(reason).await;
+        }
     }
 
     /// Rolls the open transaction back, if there is one.

@@ -14,6 +14,7 @@ use crate::load::hidden_columns;
 use crate::load::info::{LoadInfo, ShownDetails};
 use crate::load::partial_update::{self, KnownKeys};
 use crate::load::{self, Finished, Load, LoadCommitted, LoadDetails, LoadError, LoadLimits, Outcome, Tally};
+use crate::session::compat::Warning;
 use crate::session::rows::insert_parts;
 use crate::session::{EngineSession, LastInsert};
 use crate::variables::QUERY_TIMEOUT_DEFAULT_SECONDS;
@@ -551,6 +552,7 @@ impl EngineSession {
             load = Box::pin(self.name_load(load)).await?;
         }
         let (table, is_known_again) = (Arc::clone(load.table()), load.is_known_again());
+        let generated = load.sink().take_first_generated();
         let limits = LoadLimits {
             max_filter_ratio: if options.strict { 0.0 } else { options.max_filter_ratio },
             rejected_rows: self.variables.values().rejected_rows,
@@ -576,6 +578,7 @@ impl EngineSession {
             is_repeated: repeated.is_some(),
             details: details.map(|details| (load::mode(route), details)),
         });
+        self.running.generated = generated.filter(|_| repeated.is_none());
         let counts = repeated.map_or(counts, |first| *first);
         Ok(Loaded { table, counts, answer, error_url })
     }
@@ -618,7 +621,17 @@ impl EngineSession {
             loaded: counts.loaded,
             filtered: counts.filtered,
         });
-        Answer::Done(Done { affected_rows: counts.loaded, warnings: warning_count(counts), info })
+        let last_insert_id = self.running.generated.take().and_then(|first| u64::try_from(first).ok());
+        if let Some(first) = last_insert_id {
+            self.last_insert_id = first;
+        }
+        let last_insert_id = last_insert_id.unwrap_or_default();
+        Answer::Done(Done {
+            affected_rows: counts.loaded,
+            warnings: warning_count(counts),
+            info,
+            last_insert_id,
+        })
     }
 
     /// The details of an answer, if the session shows them.
@@ -631,8 +644,11 @@ impl EngineSession {
     /// Keeps the reasons of rejected rows for SHOW WARNINGS.
     pub(in crate::session) fn keep_warnings(&mut self, rejects: &[Reject]) {
         if !rejects.is_empty() {
-            self.warnings =
-                rejects.iter().take(WARNINGS_KEPT_MAX).map(|reject| reject.reason.clone()).collect();
+            self.warnings = rejects
+                .iter()
+                .take(WARNINGS_KEPT_MAX)
+                .map(|reject| Warning::of(reject.reason.clone()))
+                .collect();
         }
     }
 }

@@ -199,7 +199,7 @@ impl EngineSession {
         let warnings = counts.filtered;
         let info = format!("Records: {}  Deleted: 0  Skipped: {skipped}  Warnings: {warnings}", counts.total);
         let warnings = u16::try_from(warnings).unwrap_or(u16::MAX);
-        Ok(Answer::Done(Done { affected_rows: counts.loaded, warnings, info }))
+        Ok(Answer::Done(Done { affected_rows: counts.loaded, warnings, info, ..Done::default() }))
     }
 }
 

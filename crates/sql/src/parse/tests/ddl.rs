@@ -251,10 +251,18 @@ fn alter_table_takes_several_clauses() {
         [AlterOp::EnableFeature { name: "SEQUENCE_LOAD".into() }]
     );
     assert_eq!(ops("order by (b, a)"), [AlterOp::OrderBy { columns: vec!["b".into(), "a".into()] }]);
+    assert_eq!(
+        ops("replace with table u properties('swap' = 'False')"),
+        [AlterOp::ReplaceTable { with: "u".into(), properties: vec![("swap".into(), "False".into())] }]
+    );
+    assert_eq!(ops("comment = 'x'"), [AlterOp::ModifyComment { comment: "x".into() }]);
+    assert!(matches!(
+        &ops("change a b bigint not null after c")[0],
+        AlterOp::ChangeColumn { from, column, position: Some(Position::After(_)) } if from == "a" && column.name == "b"
+    ));
     for refused in [
         "enable feature 'update_flexible_columns' with properties ('a' = 'b')",
         "add column b int to r",
-        "replace with table u",
         "modify distribution distributed by random",
     ] {
         assert_eq!(error(&format!("alter table t {refused}")).code, ErrorCode::NotSupported, "{refused}");

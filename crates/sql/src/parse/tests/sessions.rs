@@ -215,9 +215,31 @@ fn transactions_begin_and_end_in_all_their_words() {
     for sql in ["SYNC '17x'", "SYNC x", "SYNC -1", "SYNC 1 2"] {
         assert_eq!(error(sql).code, ErrorCode::Syntax, "{sql}");
     }
-    assert_eq!(ok("unlock tables"), Statement::UnlockTables);
-    for sql in ["commit and chain", "rollback to savepoint s"] {
-        assert_eq!(error(sql).code, ErrorCode::NotSupported, "{sql}");
+    let savepoint = |verb| Statement::Savepoint { verb, name: "s".into() };
+    assert_eq!(ok("savepoint s"), savepoint(SavepointVerb::Set));
+    assert_eq!(ok("release savepoint s"), savepoint(SavepointVerb::Release));
+    for sql in ["rollback to savepoint s", "ROLLBACK WORK TO `s`"] {
+        assert_eq!(ok(sql), savepoint(SavepointVerb::RollBackTo), "{sql}");
+    }
+    assert_eq!(error("commit and chain").code, ErrorCode::NotSupported);
+}
+
+#[test]
+fn statements_of_dumps_have_nothing_to_do() {
+    use WithoutEffect::{Flush, LockTables, UnlockTables};
+    for (sql, what) in [
+        ("unlock tables", UnlockTables),
+        ("LOCK TABLES `t` READ /*!32311 LOCAL */", LockTables),
+        ("lock table d.t as a low_priority write, u write", LockTables),
+        ("FLUSH PRIVILEGES", Flush),
+        ("flush local tables t, u with read lock", Flush),
+        ("FLUSH BINARY LOGS, STATUS", Flush),
+        ("ALTER DATABASE `d` DEFAULT CHARACTER SET = utf8mb4 COLLATE utf8mb4_bin", WithoutEffect::LeftOut),
+    ] {
+        assert_eq!(ok(sql), Statement::WithoutEffect(what), "{sql}");
+    }
+    for sql in ["LOCK t READ", "LOCK TABLES t", "FLUSH everything", "UNLOCK t"] {
+        assert_eq!(error(sql).code, ErrorCode::Syntax, "{sql}");
     }
 }
 

@@ -134,6 +134,15 @@ impl Client {
         }
     }
 
+    /// Reads the rows of a statement that was sent; values are separated by `|`.
+    pub fn answered_rows(&mut self) -> Vec<String> {
+        match answered(self.0.answer()) {
+            Ok(Answer::Rows(rows)) => joined(&rows),
+            Ok(Answer::Ok(ok)) => panic!("the answer has no rows: {ok:?}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
     /// Reads the answer of a statement that fails.
     pub fn answered_error(&mut self) -> ServerError {
         match answered(self.0.answer()) {

@@ -1,0 +1,281 @@
+//! Statements that MySQL's clients send and that have little to do here: locks of tables, savepoints, checks of tables, several
+//! tables renamed or dropped at once.
+//!
+//! Each does all that it says, or says what it leaves out.
+
+use super::EngineSession;
+use crate::access::interrupt::Interrupt;
+use crate::access::{Object, Privilege};
+use crate::answer::{Answer, Done};
+use std::sync::Arc;
+use tributary_query::{Grid, ScalarValue};
+use tributary_sql::{Maintenance, Name, SavepointVerb, SelectQuery, Statement, WithoutEffect};
+use tributary_types::{ErrorCode, SqlError, TableRef};
+
+/// The most savepoints of a transaction.
+const SAVEPOINTS_MAX: usize = 1024;
+
+/// A warning of the last statement, for SHOW WARNINGS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Warning {
+    /// Something worth knowing; nothing is wrong.
+    pub is_note: bool,
+    pub text: String,
+}
+
+impl Warning {
+    pub const fn note(text: String) -> Self {
+        Self { is_note: true, text }
+    }
+
+    pub const fn of(text: String) -> Self {
+        Self { is_note: false, text }
+    }
+}
+
+/// Whether MySQL commits the open transaction before it runs the statement: definitions are not part of transactions.
+pub(super) const fn commits_first(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::CreateDatabase { .. }
+            | Statement::DropDatabase { .. }
+            | Statement::CreateTable(_)
+            | Statement::CreateTableAs(_)
+            | Statement::CreateTableLike { .. }
+            | Statement::View(_)
+            | Statement::DropTable { .. }
+            | Statement::DropTables { .. }
+            | Statement::RenameTables(_)
+            | Statement::Recover(_)
+            | Statement::DropRecycled(_)
+            | Statement::TruncateTable { .. }
+            | Statement::AlterTable { .. }
+            | Statement::CancelAlter { .. }
+            | Statement::CreateUser { .. }
+            | Statement::AlterUser { .. }
+            | Statement::DropUser { .. }
+            | Statement::SetProperty(_)
+            | Statement::Role(_)
+            | Statement::Token(_)
+            | Statement::Grant(_)
+            | Statement::Revoke(_)
+            | Statement::ReloadTls
+            | Statement::Maintain { .. }
+            | Statement::WithoutEffect(WithoutEffect::LockTables)
+    )
+}
+
+impl EngineSession {
+    /// Adds notes to the answer of the statement that has just run.
+    pub(super) fn with_notes(&mut self, answer: Answer, notes: Vec<String>) -> Answer {
+        let added = u16::try_from(notes.len()).unwrap_or(u16::MAX);
+        self.warnings.extend(notes.into_iter().map(Warning::note));
+        match answer {
+            Answer::Done(done) => {
+                Answer::Done(Done { warnings: done.warnings.saturating_add(added), ..done })
+            }
+            other => other,
+        }
+    }
+
+    pub(super) fn run_without_effect(&mut self, what: WithoutEffect) -> Answer {
+        let note = match what {
+            WithoutEffect::UnlockTables => return Answer::ok(),
+            WithoutEffect::LockTables => {
+                "no table is locked: a query reads one version of each table, and loads of others go on"
+            }
+            WithoutEffect::Flush => {
+                "nothing is flushed: grants count at once, and what was acknowledged is in the write-ahead log"
+            }
+            WithoutEffect::LeftOut => "the statement changes nothing here",
+        };
+        self.with_notes(Answer::ok(), vec![note.to_owned()])
+    }
+
+    /// SAVEPOINT and what goes back to one.
+    ///
+    /// The rows of a transaction can't be divided: going back is possible if none were added since, or if none were there before.
+    pub(super) async fn run_savepoint(
+        &mut self,
+        verb: SavepointVerb,
+        name: &str,
+    ) -> Result<Answer, SqlError> {
+        let unknown =
+            || SqlError::new(ErrorCode::UnknownSavepoint, format!("SAVEPOINT {name} does not exist"));
+        let Some(transaction) = &mut self.transaction else {
+            // As in MySQL: without a transaction, it ends with the statement that sets it.
+            return match verb {
+                SavepointVerb::Set => Ok(Answer::ok()),
+                SavepointVerb::Release | SavepointVerb::RollBackTo => Err(unknown()),
+            };
+        };
+        let savepoints = &mut transaction.savepoints;
+        let place = savepoints.iter().position(|(other, _)| other.eq_ignore_ascii_case(name));
+        let inserts = transaction.inserts;
+        match (verb, place) {
+            (SavepointVerb::Set, place) => {
+                if let Some(place) = place {
+                    savepoints.remove(place);
+                }
+                if savepoints.len() >= SAVEPOINTS_MAX {
+                    let text = format!(
+                        "the transaction has {SAVEPOINTS_MAX} savepoints, which is the most: RELEASE some"
+                    );
+                    return Err(SqlError::detail(ErrorCode::Unknown, text));
+                }
+                savepoints.push((name.to_owned(), inserts));
+            }
+            (_, None) => return Err(unknown()),
+            (SavepointVerb::Release, Some(place)) => savepoints.truncate(place),
+            (SavepointVerb::RollBackTo, Some(place)) => {
+                let before = savepoints[place].1;
+                if before != inserts && before > 0 {
+                    return Err(SqlError::detail(
+                        ErrorCode::NotSupported,
+                        format!(
+                            "ROLLBACK TO SAVEPOINT {name} is not supported after rows were inserted both before and after it: \
+                             the transaction is as it was; ROLLBACK takes all of it back"
+                        ),
+                    ));
+                }
+                savepoints.truncate(place + 1);
+                if before != inserts {
+                    self.take_back_inserts("rollback to a savepoint").await;
+                }
+            }
+        }
+        Ok(Answer::ok())
+    }
+
+    /// Runs a query whose rows nobody sees.
+    pub(super) async fn run_compute(
+        &mut self,
+        query: &SelectQuery,
+        params: &[ScalarValue],
+    ) -> Result<Answer, SqlError> {
+        let mut answer = self.run_query(query, params).await?;
+        if let Answer::Rows(rows) = &mut answer {
+            while rows.next().await?.is_some() {}
+        }
+        Ok(Answer::ok())
+    }
+
+    pub(super) async fn run_drop_tables(
+        &mut self,
+        tables: &[Name],
+        if_exists: bool,
+        force: bool,
+    ) -> Result<Answer, SqlError> {
+        let engine = Arc::clone(&self.engine);
+        let process = Arc::clone(&self.process);
+        let db = self.database.clone();
+        let names = tables.iter().map(|table| table.resolve(db.as_deref())).collect::<Result<Vec<_>, _>>()?;
+        for name in &names {
+            let object = Object::Table { db: &name.db, table: &name.table };
+            engine.gate.check(&self.principal, Privilege::Drop, object)?;
+        }
+        if !if_exists {
+            let is_absent = |name: &&TableRef| engine.ddl.is_free(name, true).is_ok_and(|is_free| is_free);
+            let absent: Vec<String> = names.iter().filter(is_absent).map(ToString::to_string).collect();
+            if !absent.is_empty() {
+                let text = format!("Unknown table '{}'; none was dropped", absent.join(","));
+                return Err(SqlError::new(ErrorCode::UnknownTable, text));
+            }
+        }
+        for name in &names {
+            let killed = Interrupt::by_kill(&process.stop);
+            engine.ddl.drop_table_called(killed, name, if_exists, force).await?;
+        }
+        Ok(Answer::ok())
+    }
+
+    /// RENAME TABLE: one table after the other. If one fails, those before it get their old names back.
+    pub(super) async fn run_rename_tables(&mut self, renamed: &[(Name, Name)]) -> Result<Answer, SqlError> {
+        let db = self.database.clone();
+        let mut names = Vec::with_capacity(renamed.len());
+        for (from, to) in renamed {
+            let (from, to) = (from.resolve(db.as_deref())?, to.resolve(db.as_deref())?);
+            let object = Object::Table { db: &from.db, table: &from.table };
+            self.engine.gate.check(&self.principal, Privilege::Alter, object)?;
+            let object = Object::Table { db: &to.db, table: &to.table };
+            self.engine.gate.check(&self.principal, Privilege::Create, object)?;
+            if from.db != to.db {
+                return Err(SqlError::detail(
+                    ErrorCode::NotSupported,
+                    format!(
+                        "RENAME TABLE {from} TO {to}: a table stays in its database; CREATE TABLE {to} AS SELECT * FROM {from} copies it"
+                    ),
+                ));
+            }
+            names.push((from, to));
+        }
+        let process = Arc::clone(&self.process);
+        self.engine.ddl.rename_tables(Interrupt::by_kill(&process.stop), &names).await?;
+        Ok(Answer::ok())
+    }
+
+    /// CHECK TABLE and the like, with the columns of MySQL's answers.
+    pub(super) async fn run_maintain(
+        &mut self,
+        verb: Maintenance,
+        tables: &[Name],
+    ) -> Result<Answer, SqlError> {
+        let mut grid = match verb {
+            Maintenance::Checksum => Grid::new(&["Table", "Checksum"]),
+            _ => Grid::new(&["Table", "Op", "Msg_type", "Msg_text"]),
+        };
+        for name in tables {
+            let shown = name.resolve(self.database.as_deref())?.to_string();
+            let found = self.table(Privilege::Select, name.db.as_deref(), &name.table);
+            if verb == Maintenance::Checksum {
+                // As MySQL answers for a table without a stored checksum.
+                grid.push(vec![shown.as_str().into(), None::<String>.into()]);
+                continue;
+            }
+            let mut push = |kind: &str, text: &str| {
+                grid.push(vec![shown.as_str().into(), verb.name().into(), kind.into(), text.into()]);
+            };
+            if let Err(error) = found {
+                push("Error", error.detail_text());
+                push("status", "Operation failed");
+                continue;
+            }
+            match verb {
+                Maintenance::Check => match self.read_all(name).await {
+                    Ok(()) => push("status", "OK"),
+                    Err(error) if error.code == ErrorCode::QueryInterrupted => return Err(error),
+                    Err(error) => {
+                        push("Error", error.detail_text());
+                        push("status", "Operation failed");
+                    }
+                },
+                Maintenance::Analyze => {
+                    push("note", "Statistics are kept with each data file and are never stale");
+                    push("status", "OK");
+                }
+                Maintenance::Optimize => {
+                    push("note", "Data files are merged in the background");
+                    push("status", "OK");
+                }
+                _ => push(
+                    "note",
+                    "There is nothing to repair by hand: data files are written once and checked when they are read",
+                ),
+            }
+        }
+        Answer::grid(&grid)
+    }
+
+    /// Reads every column of every row, which checks all pages of the data files.
+    async fn read_all(&mut self, name: &Name) -> Result<(), SqlError> {
+        let name = name.resolve(self.database.as_deref())?;
+        let quoted = |text: &str| text.replace('`', "``");
+        let text = format!("SELECT * FROM `{}`.`{}`", quoted(&name.db), quoted(&name.table));
+        let query = tributary_sql::parse_query(&text)?;
+        let mut answer = self.run_query(&query, &[]).await?;
+        if let Answer::Rows(rows) = &mut answer {
+            while rows.next().await?.is_some() {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,665 @@
+//! DDL of MySQL that Doris does not have, mapped to what comes nearest.
+//!
+//! Each mapping is recorded at the cursor ([`Mapped`]). A strict parse refuses the first of them by name; a compatible one applies
+//! them all and says what was done. Nothing that changes which rows a table can hold is left out silently.
+
+use crate::ast::{AlterOp, ColumnSpec, CreateTable};
+use crate::cursor::Cursor;
+use crate::errors::Parsed;
+use crate::parse::{types, unsupported};
+use sqlparser::tokenizer::Token;
+use tributary_types::data_type::VARCHAR_BYTES_MAX;
+use tributary_types::{DataType, ErrorCode, IndexKind, KeyModel, SqlError};
+
+/// With this property, a table without a key clause has no key columns.
+const WITHOUT_KEYS: &str = "enable_duplicate_without_keys_by_default";
+
+/// A part of a statement that only MySQL has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mapped {
+    /// The part, as the refusal names it.
+    pub what: String,
+    /// The remedy of the refusal.
+    pub instead: String,
+    /// The replacement, as a sentence.
+    pub note: String,
+}
+
+impl Mapped {
+    /// The refusal of a strict parse.
+    pub(crate) fn refusal(&self) -> SqlError {
+        unsupported::refuse(&self.what, &self.instead)
+    }
+}
+
+/// Keys that are written among the columns.
+#[derive(Debug, Default)]
+pub(crate) struct WrittenKeys {
+    primary: Option<Vec<String>>,
+    unique: Vec<Vec<String>>,
+}
+
+/// Leaves a part out.
+fn leave_out(cursor: &mut Cursor<'_>, what: &str, instead: &str, because: &str) -> Parsed<()> {
+    cursor.map(Mapped {
+        what: what.to_owned(),
+        instead: instead.to_owned(),
+        note: format!("{what} is left out: {because}"),
+    })
+}
+
+const AFTER_COLUMNS: &str = "leave it out: the table's key is written after the columns";
+const NOT_CHECKED: &str = "it is not checked";
+const PRUNED: &str = "rows are found by the table's key and by statistics of data files";
+
+/// An item of the column list that is no column: PRIMARY KEY, UNIQUE, KEY, CONSTRAINT, FOREIGN KEY, CHECK. `false` if a column is next.
+pub(crate) fn table_item(cursor: &mut Cursor<'_>, keys: &mut WrittenKeys) -> Parsed<bool> {
+    let is_key_of = |n: usize| {
+        // KEY name (…) and KEY (…), but not a column that is called `key`.
+        let ends = |token: &Token| *token == Token::LParen;
+        ends(cursor.peek_nth(n)) || ends(cursor.peek_nth(n + 1)) || cursor.is_nth(n + 1, "USING")
+    };
+    let is_item = match cursor.word().map(str::to_ascii_uppercase).as_deref() {
+        Some("KEY" | "INDEX") => is_key_of(1),
+        Some("FULLTEXT" | "SPATIAL") => cursor.is_nth(1, "KEY") || cursor.is_nth(1, "INDEX"),
+        Some("PRIMARY" | "FOREIGN") => cursor.is_nth(1, "KEY"),
+        Some("UNIQUE") => {
+            *cursor.peek_nth(1) == Token::LParen
+                || cursor.is_nth(1, "KEY")
+                || cursor.is_nth(1, "INDEX")
+                || is_key_of(1)
+        }
+        Some("CHECK") => *cursor.peek_nth(1) == Token::LParen,
+        Some("CONSTRAINT") => true,
+        _ => false,
+    };
+    if !is_item {
+        return Ok(false);
+    }
+    if cursor.eat("CONSTRAINT") && !cursor.is_any(&["PRIMARY", "UNIQUE", "FOREIGN", "CHECK"]) {
+        cursor.identifier("a constraint's name")?;
+    }
+    match cursor.eat_any(&["PRIMARY", "UNIQUE", "FOREIGN", "CHECK", "FULLTEXT", "SPATIAL", "KEY", "INDEX"]) {
+        Some("PRIMARY") => {
+            cursor.expect("KEY")?;
+            using(cursor)?;
+            let columns = key_parts(cursor)?;
+            key_options(cursor)?;
+            keys.set_primary(cursor, columns)?;
+        }
+        Some("UNIQUE") => {
+            cursor.eat_any(&["KEY", "INDEX"]);
+            let columns = named_key_parts(cursor)?;
+            key_options(cursor)?;
+            keys.add_unique(cursor, columns)?;
+        }
+        Some("FOREIGN") => {
+            cursor.expect("KEY")?;
+            named_key_parts(cursor)?;
+            references(cursor)?;
+            leave_out(cursor, "a constraint among the columns", AFTER_COLUMNS, NOT_CHECKED)?;
+        }
+        Some("CHECK") => {
+            check(cursor)?;
+            leave_out(cursor, "a constraint among the columns", AFTER_COLUMNS, NOT_CHECKED)?;
+        }
+        Some(word) => {
+            if matches!(word, "FULLTEXT" | "SPATIAL") {
+                cursor.eat_any(&["KEY", "INDEX"]);
+            }
+            named_key_parts(cursor)?;
+            key_options(cursor)?;
+            leave_out(cursor, "a KEY among the columns", AFTER_COLUMNS, PRUNED)?;
+        }
+        None => return Err(cursor.expected("PRIMARY KEY, UNIQUE, FOREIGN KEY or CHECK")),
+    }
+    Ok(true)
+}
+
+/// `[name] [USING kind] (column[(length)] [ASC|DESC], …)`
+fn named_key_parts(cursor: &mut Cursor<'_>) -> Parsed<Vec<String>> {
+    if *cursor.peek() != Token::LParen && !cursor.is("USING") {
+        cursor.identifier("the name of a key")?;
+    }
+    using(cursor)?;
+    key_parts(cursor)
+}
+
+fn key_parts(cursor: &mut Cursor<'_>) -> Parsed<Vec<String>> {
+    cursor.parenthesized(|cursor| {
+        let name = cursor.identifier("a key column")?;
+        if cursor.eat_token(&Token::LParen) {
+            cursor.number::<u32>("a number of characters")?;
+            cursor.expect_token(&Token::RParen)?;
+        }
+        cursor.eat_any(&["ASC", "DESC"]);
+        Ok(name)
+    })
+}
+
+fn using(cursor: &mut Cursor<'_>) -> Parsed<()> {
+    if cursor.eat("USING") {
+        cursor.identifier("a kind of index")?;
+    }
+    Ok(())
+}
+
+/// `[USING kind] [COMMENT '…'] [KEY_BLOCK_SIZE n] [VISIBLE|INVISIBLE]`
+fn key_options(cursor: &mut Cursor<'_>) -> Parsed<()> {
+    loop {
+        using(cursor)?;
+        if cursor.eat("COMMENT") {
+            cursor.string("a comment in quotes")?;
+        } else if cursor.eat("KEY_BLOCK_SIZE") {
+            cursor.eat_token(&Token::Eq);
+            cursor.number::<u32>("a size")?;
+        } else if cursor.eat_any(&["VISIBLE", "INVISIBLE"]).is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// `REFERENCES t (…) [MATCH …] [ON DELETE …] [ON UPDATE …]`
+fn references(cursor: &mut Cursor<'_>) -> Parsed<()> {
+    cursor.expect("REFERENCES")?;
+    cursor.name()?;
+    if *cursor.peek() == Token::LParen {
+        key_parts(cursor)?;
+    }
+    loop {
+        if cursor.eat("MATCH") {
+            cursor.identifier("FULL, PARTIAL or SIMPLE")?;
+        } else if cursor.eat_all("ON DELETE") || cursor.eat_all("ON UPDATE") {
+            let actions = ["CASCADE", "RESTRICT", "SET NULL", "SET DEFAULT", "NO ACTION"];
+            if !actions.iter().any(|action| cursor.eat_all(action)) {
+                return Err(cursor.expected("CASCADE, RESTRICT, SET NULL, SET DEFAULT or NO ACTION"));
+            }
+        } else {
+            cursor.eat_any(&["DEFERRABLE"]);
+            if !cursor.eat_all("INITIALLY DEFERRED") && !cursor.eat_all("INITIALLY IMMEDIATE") {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// `(expression) [[NOT] ENFORCED]`
+fn check(cursor: &mut Cursor<'_>) -> Parsed<()> {
+    cursor.expect_token(&Token::LParen)?;
+    cursor.expr()?;
+    cursor.expect_token(&Token::RParen)?;
+    let _ = cursor.eat_all("NOT ENFORCED") || cursor.eat("ENFORCED");
+    Ok(())
+}
+
+impl WrittenKeys {
+    pub(crate) fn set_primary(&mut self, cursor: &mut Cursor<'_>, columns: Vec<String>) -> Parsed<()> {
+        if self.primary.is_some() {
+            return Err(SqlError::new(ErrorCode::MultiplePrimaryKey, "Multiple primary key defined"));
+        }
+        cursor.map(Mapped {
+            what: "PRIMARY KEY among the columns".to_owned(),
+            instead: AFTER_COLUMNS.to_owned(),
+            note: format!(
+                "PRIMARY KEY ({}) is UNIQUE KEY: a row replaces the one of its key",
+                columns.join(", ")
+            ),
+        })?;
+        self.primary = Some(columns);
+        Ok(())
+    }
+
+    fn add_unique(&mut self, cursor: &mut Cursor<'_>, columns: Vec<String>) -> Parsed<()> {
+        cursor.map(Mapped {
+            what: "UNIQUE KEY among the columns".to_owned(),
+            instead: AFTER_COLUMNS.to_owned(),
+            note: format!("UNIQUE ({}) is not checked: a table has one key", columns.join(", ")),
+        })?;
+        self.unique.push(columns);
+        Ok(())
+    }
+
+    /// Refuses a key where a table gets no key.
+    pub(crate) fn expect_none(&self) -> Parsed<()> {
+        match &self.primary {
+            None => Ok(()),
+            Some(columns) => Err(unsupported::refuse(
+                &format!("PRIMARY KEY ({}) of an existing table", columns.join(", ")),
+                "the key of a table is declared by CREATE TABLE",
+            )),
+        }
+    }
+
+    /// Gives the table the key that was written among its columns.
+    ///
+    /// # Errors
+    /// The key columns are not the first ones, or another key was written, too.
+    pub(crate) fn settle(self, create: &mut CreateTable) -> Parsed<()> {
+        let Some(mut key) = self.primary else { return Ok(()) };
+        if create.keys.is_some() {
+            return Err(SqlError::new(ErrorCode::MultiplePrimaryKey, "Multiple primary key defined"));
+        }
+        let place = |name: &str| {
+            create.columns.iter().position(|column: &ColumnSpec| column.name.eq_ignore_ascii_case(name))
+        };
+        for name in &key {
+            if place(name).is_none() {
+                let text = format!("Key column '{name}' doesn't exist in table");
+                return Err(SqlError::new(ErrorCode::KeyColumnMissing, text));
+            }
+        }
+        key.sort_by_key(|name| place(name));
+        if let Some(wrong) = (0..key.len()).find(|index| place(&key[*index]) != Some(*index)) {
+            let text = format!(
+                "PRIMARY KEY ({}): the columns of the key must be the first of the table, because its rows are sorted by them; \
+                 move the column '{}' before '{}'",
+                key.join(", "),
+                key[wrong],
+                create.columns[wrong].name
+            );
+            return Err(SqlError::detail(ErrorCode::NotSupported, text));
+        }
+        for column in &mut create.columns[..key.len()] {
+            column.nullable = Some(false);
+        }
+        create.model = KeyModel::Unique;
+        create.keys = Some(key);
+        Ok(())
+    }
+}
+
+/// An option of a column that only MySQL has; `false` if none is next.
+pub(crate) fn column_option(cursor: &mut Cursor<'_>, column: &str, keys: &mut WrittenKeys) -> Parsed<bool> {
+    let what = |what: &str| format!("column '{column}': {what}");
+    if cursor.is("CONSTRAINT") {
+        cursor.advance();
+        if !cursor.is_any(&["CHECK", "PRIMARY", "UNIQUE", "REFERENCES"]) {
+            cursor.identifier("a constraint's name")?;
+        }
+    }
+    if cursor.eat("PRIMARY") {
+        cursor.eat("KEY");
+        cursor.map(Mapped {
+            what: what("PRIMARY KEY or UNIQUE on a column"),
+            instead: "use UNIQUE KEY(…) after the columns".to_owned(),
+            note: String::new(),
+        })?;
+        keys.set_primary(cursor, vec![column.to_owned()])?;
+    } else if cursor.eat("UNIQUE") {
+        cursor.eat("KEY");
+        cursor.map(Mapped {
+            what: what("PRIMARY KEY or UNIQUE on a column"),
+            instead: "use UNIQUE KEY(…) after the columns".to_owned(),
+            note: String::new(),
+        })?;
+        keys.add_unique(cursor, vec![column.to_owned()])?;
+    } else if cursor.eat_all("CHARACTER SET") || cursor.eat_any(&["CHARSET", "COLLATE"]).is_some() {
+        let name = cursor.identifier_or_string("a character set or a collation")?;
+        cursor.map(Mapped {
+            what: what("a column's character set or collation"),
+            instead: "all text is UTF-8".to_owned(),
+            note: format!(
+                "column '{column}': {name} is left out: all text is UTF-8 and compared by its bytes"
+            ),
+        })?;
+    } else if cursor.is("REFERENCES") {
+        references(cursor)?;
+        leave_out(cursor, &what("a constraint"), "leave it out", NOT_CHECKED)?;
+    } else if cursor.eat("CHECK") {
+        check(cursor)?;
+        leave_out(cursor, &what("a constraint"), "leave it out", NOT_CHECKED)?;
+    } else if cursor.is_any(&["VISIBLE", "INVISIBLE"]) {
+        cursor.advance();
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// A table option behind the columns, such as `ENGINE=InnoDB`; `false` if none is next.
+pub(crate) fn table_option(cursor: &mut Cursor<'_>) -> Parsed<bool> {
+    const NUMBERS_AND_WORDS: [&str; 15] = [
+        "AUTO_INCREMENT",
+        "AVG_ROW_LENGTH",
+        "CHECKSUM",
+        "COMPRESSION",
+        "DELAY_KEY_WRITE",
+        "INSERT_METHOD",
+        "KEY_BLOCK_SIZE",
+        "MAX_ROWS",
+        "MIN_ROWS",
+        "PACK_KEYS",
+        "PAGE_CHECKSUM",
+        "ROW_FORMAT",
+        "STATS_AUTO_RECALC",
+        "STATS_PERSISTENT",
+        "STATS_SAMPLE_PAGES",
+    ];
+    let at = usize::from(cursor.is("DEFAULT"));
+    let is_charset = ["CHARACTER", "CHARSET", "COLLATE"].iter().any(|word| cursor.is_nth(at, word));
+    if is_charset {
+        cursor.eat("DEFAULT");
+        let _ = cursor.eat_all("CHARACTER SET") || cursor.eat_any(&["CHARSET", "COLLATE"]).is_some();
+        cursor.eat_token(&Token::Eq);
+        cursor.identifier_or_string("a character set or a collation")?;
+        leave_out(
+            cursor,
+            "a table's character set or collation",
+            "leave it out: all text is UTF-8",
+            "all text is UTF-8",
+        )?;
+        return Ok(true);
+    }
+    let Some(name) = cursor.eat_any(&NUMBERS_AND_WORDS) else { return Ok(false) };
+    cursor.eat_token(&Token::Eq);
+    if matches!(cursor.peek(), Token::Number(..)) {
+        cursor.number::<u64>("a number")?;
+    } else {
+        cursor.identifier_or_string("a value")?;
+    }
+    leave_out(cursor, &format!("the table option {name}"), "leave it out", "it changes nothing here")?;
+    Ok(true)
+}
+
+/// `ENGINE=name` of another engine.
+pub(crate) fn engine(cursor: &mut Cursor<'_>, engine: &str) -> Parsed<()> {
+    leave_out(cursor, &format!("ENGINE={engine}"), "use ENGINE=OLAP", "all tables are of one engine")
+}
+
+/// A type that only MySQL has; `None` if none is next.
+pub(crate) fn data_type(cursor: &mut Cursor<'_>, column: &str, word: &str) -> Parsed<Option<DataType>> {
+    let advance = |cursor: &mut Cursor<'_>, words: usize| (0..words).for_each(|_| cursor.advance());
+    let (data_type, instead) = match word {
+        "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT" => {
+            cursor.advance();
+            (DataType::String, "STRING")
+        }
+        "BLOB" | "TINYBLOB" | "MEDIUMBLOB" | "LONGBLOB" | "BINARY" | "VARBINARY" => {
+            cursor.advance();
+            length(cursor)?;
+            (DataType::String, "STRING")
+        }
+        "ENUM" | "SET" => {
+            cursor.advance();
+            let values = cursor.parenthesized(|cursor| cursor.string("a value in quotes"))?;
+            let longest = match word {
+                "ENUM" => values.iter().map(String::len).max().unwrap_or(1),
+                _ => values.iter().map(|value| value.len() + 1).sum(),
+            };
+            let bytes = u32::try_from(longest).unwrap_or(VARCHAR_BYTES_MAX).clamp(1, VARCHAR_BYTES_MAX);
+            (DataType::Varchar { bytes }, if word == "SET" { "VARCHAR or JSON" } else { "VARCHAR" })
+        }
+        "TIMESTAMP" => {
+            cursor.advance();
+            (DataType::DateTime { scale: types::datetime_scale(cursor, column)? }, "DATETIME")
+        }
+        "TIME" => {
+            cursor.advance();
+            length(cursor)?;
+            (DataType::Varchar { bytes: 17 }, "VARCHAR(16) or DATETIME")
+        }
+        "YEAR" => {
+            cursor.advance();
+            length(cursor)?;
+            (DataType::SmallInt, "SMALLINT")
+        }
+        "MEDIUMINT" => {
+            cursor.advance();
+            length(cursor)?;
+            (DataType::Int, "INT")
+        }
+        "BIT" => {
+            cursor.advance();
+            let data_type =
+                if length(cursor)?.unwrap_or(1) == 1 { DataType::Boolean } else { DataType::BigInt };
+            (data_type, "BOOLEAN or BIGINT")
+        }
+        "REAL" | "FLOAT8" => {
+            cursor.advance();
+            (DataType::Double, "DOUBLE")
+        }
+        "FLOAT4" => {
+            cursor.advance();
+            (DataType::Float, "FLOAT")
+        }
+        "INT1" | "INT2" | "INT3" | "INT4" | "INT8" | "MIDDLEINT" => {
+            cursor.advance();
+            length(cursor)?;
+            match word {
+                "INT1" => (DataType::TinyInt, "TINYINT"),
+                "INT2" => (DataType::SmallInt, "SMALLINT"),
+                "INT8" => (DataType::BigInt, "BIGINT"),
+                _ => (DataType::Int, "INT"),
+            }
+        }
+        "FIXED" | "DEC" => {
+            cursor.advance();
+            (types::decimal(cursor, column)?, "DECIMAL")
+        }
+        "UUID" => {
+            cursor.advance();
+            (DataType::Char { bytes: 36 }, "CHAR(36)")
+        }
+        "NCHAR" | "NVARCHAR" | "CHARACTER" | "NATIONAL" | "LONG" => {
+            let varies = word == "NVARCHAR"
+                || word == "LONG"
+                || ["VARYING", "VARCHAR"].iter().any(|word| cursor.is_nth(1, word) || cursor.is_nth(2, word));
+            advance(cursor, 1);
+            while cursor.eat_any(&["VARYING", "VARCHAR", "CHAR", "CHARACTER"]).is_some() {}
+            let bytes = length(cursor)?;
+            match (varies, bytes) {
+                (true, None) => (DataType::String, "STRING"),
+                (true, Some(bytes)) => (types::varchar_of(column, bytes)?, "VARCHAR"),
+                (false, bytes) => (types::char_of(column, bytes.unwrap_or(1))?, "CHAR"),
+            }
+        }
+        _ => return Ok(None),
+    };
+    while cursor.eat_any(&["UNSIGNED", "ZEROFILL", "SIGNED"]).is_some() {}
+    cursor.map(Mapped {
+        what: format!("column '{column}': the type {word}"),
+        instead: format!("use {instead}"),
+        note: format!("column '{column}': {word} is {data_type}"),
+    })?;
+    Ok(Some(data_type))
+}
+
+/// UNSIGNED and ZEROFILL: the next wider type.
+pub(crate) fn unsigned(
+    cursor: &mut Cursor<'_>,
+    column: &str,
+    data_type: DataType,
+    instead: &str,
+) -> Parsed<DataType> {
+    let mut is_unsigned = false;
+    while let Some(word) = cursor.eat_any(&["UNSIGNED", "ZEROFILL", "SIGNED"]) {
+        is_unsigned |= word != "SIGNED";
+    }
+    if !is_unsigned {
+        return Ok(data_type);
+    }
+    let wider = match data_type {
+        DataType::TinyInt => DataType::SmallInt,
+        DataType::SmallInt => DataType::Int,
+        DataType::Int => DataType::BigInt,
+        DataType::BigInt => DataType::LargeInt,
+        other => other,
+    };
+    cursor.map(Mapped {
+        what: format!("column '{column}': {} UNSIGNED", data_type.base_name()),
+        instead: format!("there are no unsigned types, use {instead}"),
+        note: format!("column '{column}': {} UNSIGNED is {}", data_type.base_name(), wider),
+    })?;
+    Ok(wider)
+}
+
+/// `FLOAT(p)`, `FLOAT(m, d)` and `DOUBLE(m, d)`, behind the word: of more than 24 bits, FLOAT is DOUBLE.
+pub(crate) fn float_digits(cursor: &mut Cursor<'_>, column: &str, data_type: DataType) -> Parsed<DataType> {
+    if data_type == DataType::Double && cursor.eat("PRECISION") {
+        return Ok(data_type);
+    }
+    if *cursor.peek() != Token::LParen {
+        return Ok(data_type);
+    }
+    cursor.advance();
+    let bits: u32 = cursor.number("a number of bits")?;
+    let has_digits = cursor.eat_token(&Token::Comma);
+    if has_digits {
+        cursor.number::<u32>("a number of digits")?;
+    }
+    cursor.expect_token(&Token::RParen)?;
+    let wide = if !has_digits && bits > 24 { DataType::Double } else { data_type };
+    cursor.map(Mapped {
+        what: format!("column '{column}': {} with a number of digits", data_type.base_name()),
+        instead: "leave the number out".to_owned(),
+        note: format!("column '{column}': {}({bits}…) is {}", data_type.base_name(), wide),
+    })?;
+    Ok(wide)
+}
+
+/// An optional `(n)`.
+fn length(cursor: &mut Cursor<'_>) -> Parsed<Option<u32>> {
+    types::argument(cursor)
+}
+
+/// Completes a column of a compatible parse: `AUTO_INCREMENT` is of BIGINT and NOT NULL.
+pub(crate) fn complete(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Parsed<()> {
+    if column.auto_increment.is_none() {
+        return Ok(());
+    }
+    column.nullable = Some(false);
+    if column.data_type != DataType::BigInt && column.data_type.is_integer() {
+        cursor.map(Mapped {
+            what: format!("column '{}': AUTO_INCREMENT of {}", column.name, column.data_type),
+            instead: "use BIGINT".to_owned(),
+            note: format!(
+                "column '{}': {} is BIGINT, because it is AUTO_INCREMENT",
+                column.name, column.data_type
+            ),
+        })?;
+        column.data_type = DataType::BigInt;
+    }
+    Ok(())
+}
+
+/// Gives a table without a key clause no key columns, so that its first column may be of any type, as in MySQL.
+pub(crate) fn without_derived_keys(create: &mut CreateTable) {
+    let is_marked = create.columns.iter().any(|column| column.is_key);
+    let is_derived =
+        create.keys.is_none() && matches!(create.model, KeyModel::Duplicate { .. }) && !is_marked;
+    if is_derived && !create.properties.iter().any(|(name, _)| name == WITHOUT_KEYS) {
+        create.properties.push((WITHOUT_KEYS.to_owned(), "true".to_owned()));
+    }
+}
+
+/// Whether `INDEX name (…)`, which is next, is not one of Doris's: it has no `USING` with a kind of Doris's.
+pub(crate) fn is_index_of_mysql(cursor: &Cursor<'_>) -> bool {
+    let mut depth = 0;
+    for n in 1.. {
+        match cursor.peek_nth(n) {
+            Token::LParen => depth += 1,
+            Token::RParen if depth == 1 => {
+                let is_of_doris = |kind: &IndexKind| cursor.is_nth(n + 2, kind.name());
+                return !(cursor.is_nth(n + 1, "USING") && IndexKind::ALL.iter().any(is_of_doris));
+            }
+            Token::RParen => depth -= 1,
+            Token::EOF => break,
+            _ => {}
+        }
+    }
+    true
+}
+
+/// A clause of ALTER TABLE that only MySQL has; `None` if none is next.
+pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Option<Vec<AlterOp>>> {
+    let left_out = Ok(Some(Vec::new()));
+    if cursor.eat("ENGINE") {
+        cursor.eat_token(&Token::Eq);
+        let name = cursor.identifier_or_string("an engine")?;
+        self::engine(cursor, &name)?;
+        return left_out;
+    }
+    if cursor.eat_all("CONVERT TO") {
+        if !cursor.eat_all("CHARACTER SET") {
+            cursor.expect("CHARSET")?;
+        }
+        cursor.identifier_or_string("a character set")?;
+        if cursor.eat("COLLATE") {
+            cursor.identifier_or_string("a collation")?;
+        }
+        leave_out(
+            cursor,
+            "CONVERT TO CHARACTER SET",
+            "leave it out: all text is UTF-8",
+            "all text is UTF-8",
+        )?;
+        return left_out;
+    }
+    if cursor.is("ADD") && is_key_clause(cursor, 1) {
+        let is_primary = cursor.is_nth(1, "PRIMARY")
+            || (cursor.is_nth(1, "CONSTRAINT")
+                && (cursor.is_nth(2, "PRIMARY") || cursor.is_nth(3, "PRIMARY")));
+        if is_primary {
+            return Err(unsupported::refuse(
+                "ALTER TABLE … ADD PRIMARY KEY",
+                "the key of a table is declared by CREATE TABLE",
+            ));
+        }
+        cursor.advance();
+        if !cursor.is_compatible() {
+            let word = cursor.word().unwrap_or_default().to_ascii_uppercase();
+            return Err(unsupported::refuse(&format!("ALTER TABLE … ADD {word}"), ""));
+        }
+        table_item(cursor, &mut WrittenKeys::default())?;
+        return left_out;
+    }
+    if cursor.is("DROP")
+        && ["PRIMARY", "FOREIGN", "CONSTRAINT", "CHECK", "KEY"].iter().any(|word| cursor.is_nth(1, word))
+    {
+        let word = match cursor.peek_nth(1) {
+            Token::Word(word) => word.value.to_ascii_uppercase(),
+            _ => String::new(),
+        };
+        if word == "PRIMARY" {
+            return Err(unsupported::refuse(
+                "ALTER TABLE … DROP PRIMARY KEY",
+                "create the table again and copy its rows",
+            ));
+        }
+        if !cursor.is_compatible() {
+            return Err(unsupported::refuse(&format!("ALTER TABLE … DROP {word}"), ""));
+        }
+        cursor.advance();
+        cursor.advance();
+        cursor.eat("KEY");
+        cursor.eat_all("IF EXISTS");
+        let name = cursor.identifier("a name")?;
+        leave_out(cursor, &format!("DROP {word} {name}"), "leave it out", "there is none")?;
+        return left_out;
+    }
+    if ["LOCK", "ALGORITHM"].iter().any(|word| cursor.is(word) && *cursor.peek_nth(1) == Token::Eq) {
+        cursor.advance();
+        cursor.advance();
+        cursor.identifier("a value")?;
+        leave_out(cursor, "ALGORITHM or LOCK of ALTER TABLE", "leave it out", "loads go on either way")?;
+        return left_out;
+    }
+    match table_option(cursor)? {
+        true => left_out,
+        false => Ok(None),
+    }
+}
+
+/// Whether the word at `n` begins a key or a constraint, and not a column.
+fn is_key_clause(cursor: &Cursor<'_>, n: usize) -> bool {
+    let is = |word: &str| cursor.is_nth(n, word);
+    is("PRIMARY")
+        || is("FOREIGN")
+        || is("CONSTRAINT")
+        || is("CHECK")
+        || is("UNIQUE")
+        || is("FULLTEXT")
+        || is("SPATIAL")
+        || is("KEY")
+        || (is("INDEX") && cursor.is_compatible() && is_index_of_mysql(cursor))
+}

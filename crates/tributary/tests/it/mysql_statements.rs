@@ -1,0 +1,214 @@
+//! Statements that MySQL's clients, dumps and tools of migration send.
+
+use crate::support::{Client, MariaDb, Server};
+use std::process::Command;
+use std::time::Instant;
+
+const PEOPLE: &str = "CREATE TABLE people (id INT NOT NULL AUTO_INCREMENT, name VARCHAR(40) DEFAULT NULL, notes LONGTEXT, at TIMESTAMP NOT \
+                      NULL DEFAULT CURRENT_TIMESTAMP, PRIMARY KEY (id), KEY by_name (name(10))) ENGINE=InnoDB AUTO_INCREMENT=5 DEFAULT \
+                      CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci";
+
+#[test]
+fn ddl_commits_the_open_transaction() {
+    let server = Server::shared();
+    let mut db = server.database().with_dt("");
+    db.client.ok("BEGIN");
+    db.client.ok("INSERT INTO dt VALUES (1, 'a', 1)");
+    db.client.ok("CREATE TABLE other (a INT)");
+    assert_eq!(db.client.value("SELECT COUNT(*) FROM dt"), "1");
+    db.client.ok("ROLLBACK");
+    assert_eq!(db.client.value("SELECT COUNT(*) FROM dt"), "1", "it was committed");
+    db.client.ok("BEGIN");
+    db.client.ok("INSERT INTO dt VALUES (2, 'b', 1)");
+    db.client.ok("ALTER TABLE other RENAME COLUMN a b");
+    db.client.ok("INSERT INTO dt VALUES (3, 'c', 1)");
+    assert_eq!(db.client.rows("SELECT id FROM dt ORDER BY id"), ["1", "2", "3"], "no transaction is open");
+}
+
+#[test]
+fn savepoints_are_kept_or_refused_and_never_half() {
+    let server = Server::shared();
+    let mut db = server.database().with_dt("");
+    let client = &mut db.client;
+    client.ok("SAVEPOINT s");
+    client.refused("ROLLBACK TO SAVEPOINT s", 1305, "SAVEPOINT s does not exist");
+    client.ok("BEGIN");
+    client.ok("SAVEPOINT before");
+    client.ok("INSERT INTO dt VALUES (1, 'a', 1)");
+    client.ok("SAVEPOINT middle");
+    client.ok("ROLLBACK TO SAVEPOINT middle");
+    client.ok("INSERT INTO dt VALUES (2, 'b', 2)");
+    client.refused("ROLLBACK TO SAVEPOINT middle", 1235, "the transaction is as it was");
+    client.ok("ROLLBACK TO before");
+    client.refused("RELEASE SAVEPOINT middle", 1305, "SAVEPOINT middle does not exist");
+    client.ok("INSERT INTO dt VALUES (3, 'c', 3)");
+    client.ok("RELEASE SAVEPOINT before");
+    client.ok("COMMIT");
+    assert_eq!(client.rows("SELECT id FROM dt"), ["3"]);
+}
+
+#[test]
+fn a_compatible_session_creates_tables_of_mysql() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    assert!(client.error(PEOPLE).message.contains("the type LONGTEXT is not supported yet"));
+    client.refused("SET mysql_ddl = 'mysql'", 1231, "doris or compat");
+    client.ok("SET mysql_ddl = compat");
+    let created = client.ok(PEOPLE);
+    assert!(created.warnings >= 6, "{created:?}");
+    let notes = client.rows("SHOW WARNINGS").join("\n");
+    assert!(
+        notes.contains("Note|1105|PRIMARY KEY (id) is UNIQUE KEY: a row replaces the one of its key"),
+        "{notes}"
+    );
+    let inserted = client.ok("INSERT INTO people (name) VALUES ('a'), ('b')");
+    assert!(inserted.last_insert_id > 0, "{inserted:?}");
+    assert_eq!(client.value("SELECT LAST_INSERT_ID()"), inserted.last_insert_id.to_string());
+    assert_eq!(client.value("SELECT MIN(id) = LAST_INSERT_ID() FROM people"), "1");
+    client.ok("ALTER TABLE people CHANGE notes remarks LONGTEXT");
+    client.ok("ALTER TABLE people ADD KEY by_at (at), ENGINE=InnoDB");
+    client.ok("ALTER TABLE people ADD COLUMN score FLOAT(53) NULL, ALGORITHM=INPLACE");
+    client.ok("UPDATE people SET remarks = 'x', score = 1.5 WHERE name = 'a'");
+    assert_eq!(
+        client.rows("SELECT name, remarks, score FROM people ORDER BY name"),
+        ["a|x|1.5", "b|NULL|NULL"]
+    );
+    client.ok("CREATE TABLE texts (name TEXT, n INT UNSIGNED)");
+    assert_eq!(client.rows("SHOW COLUMNS FROM texts")[1].split('|').nth(1), Some("bigint"));
+    client.ok("DROP TABLE IF EXISTS people, texts, nothing CASCADE");
+    assert!(client.rows("SHOW TABLES").is_empty());
+}
+
+#[test]
+fn tables_are_renamed_and_replaced_in_one_step() {
+    let mut server = Server::start();
+    let mut db = server.database();
+    let client = &mut db.client;
+    let ids = |client: &mut Client, table: &str| client.rows(&format!("SELECT id FROM {table} ORDER BY id"));
+    for (table, id) in [("a", 1), ("b", 2), ("c", 3)] {
+        client.ok(&format!("CREATE TABLE {table} (id INT)"));
+        client.ok(&format!("INSERT INTO {table} VALUES ({id})"));
+    }
+    client.ok("RENAME TABLE a TO x, b TO a, x TO b");
+    assert_eq!((ids(client, "a"), ids(client, "b")), (vec!["2".to_owned()], vec!["1".to_owned()]));
+    client.refused("RENAME TABLE a TO d, b TO c", 1050, "Table 'c' already exists");
+    client.refused("RENAME TABLE a TO d, a TO e", 1146, "does not exist");
+    assert_eq!(client.rows("SHOW TABLES"), ["a", "b", "c"], "nothing has changed");
+    client.ok("ALTER TABLE a REPLACE WITH TABLE c");
+    assert_eq!((ids(client, "a"), ids(client, "c")), (vec!["3".to_owned()], vec!["2".to_owned()]));
+    client.ok("INSERT INTO a VALUES (4)");
+    client.ok("ALTER TABLE a REPLACE WITH TABLE `b` PROPERTIES('swap' = 'False')");
+    assert_eq!(ids(client, "a"), ["1"]);
+    assert_eq!(client.rows("SHOW TABLES"), ["a", "c"]);
+    client.refused(
+        "ALTER TABLE a REPLACE WITH TABLE c PROPERTIES('swop' = 'true')",
+        1105,
+        "Unknown properties",
+    );
+    client.refused("ALTER TABLE a REPLACE WITH TABLE missing", 1146, "missing");
+    let name = db.name.clone();
+    drop(db);
+    server.stop();
+    server.start_again();
+    let mut client = server.connect_to(&name);
+    assert_eq!((ids(&mut client, "a"), ids(&mut client, "c")), (vec!["1".to_owned()], vec!["2".to_owned()]));
+}
+
+#[test]
+fn locks_exclude_sessions_and_end_with_them() {
+    let server = Server::shared();
+    let mut one = server.connect();
+    let mut other = server.connect();
+    let name = format!("lock-{}", std::process::id());
+    assert_eq!(one.value(&format!("SELECT GET_LOCK('{name}', 10)")), "1");
+    let title = &one.table(&format!("SELECT GET_LOCK('{name}',10)")).columns[0];
+    assert_eq!(title, &format!("GET_LOCK('{name}',10)"));
+    assert_eq!(other.value(&format!("SELECT GET_LOCK('{name}', 0)")), "0");
+    assert_eq!(other.value(&format!("SELECT IS_FREE_LOCK('{name}') AS free")), "0");
+    assert_eq!(other.value(&format!("SELECT RELEASE_LOCK('{name}')")), "0");
+    assert_eq!(other.value("SELECT RELEASE_LOCK('nobody has it')"), "NULL");
+    assert_eq!(one.value("SELECT CONNECTION_ID()"), other.value(&format!("SELECT IS_USED_LOCK('{name}')")));
+    assert_eq!(one.value(&format!("SELECT RELEASE_LOCK('{name}') + 1")), "2");
+    other.send(&format!("SELECT GET_LOCK('{name}', 60)"));
+    drop(one);
+    assert_eq!(other.answered_rows(), ["1"], "the lock has ended with its session");
+    other.refused("SELECT GET_LOCK('', 1)", 3057, "1 to 64 characters");
+    other.refused("SELECT GET_LOCK('x')", 1582, "parameter count");
+    other.refused("SELECT SLEEP(1) FROM information_schema.tables", 1235, "without FROM");
+}
+
+#[test]
+fn sleeping_is_interrupted() {
+    let server = Server::shared();
+    let mut one = server.connect();
+    assert_eq!(one.value("SELECT SLEEP(0)"), "0");
+    one.ok("DO SLEEP(0), 1 + 1");
+    let id = one.value("SELECT CONNECTION_ID()");
+    one.send("SELECT SLEEP(600)");
+    let begun = Instant::now();
+    let mut killer = server.connect();
+    crate::support::wait_until("it sleeps", || {
+        killer.rows("SHOW PROCESSLIST").iter().any(|row| row.contains("SLEEP(600)"))
+    });
+    killer.ok(&format!("KILL QUERY {id}"));
+    assert_eq!(one.answered_error().number, 1317);
+    assert!(begun.elapsed().as_secs() < 600);
+}
+
+#[test]
+fn rows_become_user_variables() {
+    let server = Server::shared();
+    let mut db = server.database().with_dt("");
+    let client = &mut db.client;
+    client.ok("INSERT INTO dt VALUES (1, 'a', 1), (2, NULL, 2)");
+    client.ok("SELECT 7 INTO @n");
+    client.ok("SELECT id INTO @id FROM dt WHERE id = 1");
+    client.ok("SELECT id, name FROM dt WHERE id = 1 INTO @id, @name");
+    assert_eq!(client.rows("SELECT @n, @id, @name"), ["7|1|a"]);
+    client.ok("SELECT name FROM dt WHERE id = 2 INTO @name");
+    assert_eq!(client.value("SELECT @name"), "NULL");
+    client.refused("SELECT id FROM dt INTO @id", 1172, "more than one row");
+    client.refused("SELECT id, name FROM dt WHERE id = 1 INTO @id", 1222, "different number of columns");
+    assert_eq!(client.ok("SELECT id FROM dt WHERE id = 9 INTO @id").warnings, 1);
+    assert_eq!(client.value("SELECT @id"), "1");
+}
+
+#[test]
+fn tables_are_checked() {
+    let server = Server::shared();
+    let mut db = server.database().with_dt("");
+    let client = &mut db.client;
+    client.ok("INSERT INTO dt VALUES (1, 'a', 1)");
+    let name = &db.name;
+    assert_eq!(client.rows("CHECK TABLE dt QUICK"), [format!("{name}.dt|check|status|OK")]);
+    let missing = client.rows("CHECK TABLE dt, missing");
+    assert!(missing[1].contains("|check|Error|") && missing[1].contains("missing"), "{missing:?}");
+    assert_eq!(missing[2], format!("{name}.missing|check|status|Operation failed"));
+    assert_eq!(client.rows("ANALYZE TABLE dt")[1], format!("{name}.dt|analyze|status|OK"));
+    assert_eq!(client.rows("OPTIMIZE TABLE dt")[1], format!("{name}.dt|optimize|status|OK"));
+}
+
+/// A dump in its default form, with the locks that it takes, is restored into another database.
+#[test]
+fn a_dump_in_its_default_form_is_restored() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE t (id INT, name VARCHAR(20), v DOUBLE) UNIQUE KEY(id)");
+    db.client.ok("INSERT INTO t VALUES (1, 'a''b\\\\', 1.5), (2, NULL, NULL)");
+    let mut target = server.database();
+    for form in [&[][..], &["--single-transaction"]] {
+        let dump = Command::new("mariadb-dump")
+            .args(["-h", "127.0.0.1", "-u", "root", "-P", &server.mysql_port().to_string()])
+            .args(form)
+            .arg(&db.name)
+            .output()
+            .expect("mariadb-dump is installed");
+        assert!(dump.status.success(), "{form:?}: {}", String::from_utf8_lossy(&dump.stderr));
+        let text = String::from_utf8(dump.stdout).expect("UTF-8");
+        assert!(text.contains("LOCK TABLES `t` WRITE"), "{text}");
+        MariaDb::new(&server).option(&target.name).shows(&text);
+        let rows = "SELECT id, name, v FROM t ORDER BY id";
+        assert_eq!(target.client.rows(rows), db.client.rows(rows), "{form:?}");
+    }
+}

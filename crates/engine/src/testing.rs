@@ -50,6 +50,7 @@ impl TestEngine {
             session_memory_bytes: 512 << 20,
             max_concurrent_loads: 4096,
             error_log_keep: Duration::from_secs(3600),
+            server_version: tributary_types::SERVER_VERSION.to_owned(),
             dynamic_partition_interval: Duration::from_secs(3600),
             trash_expire: Duration::from_secs(86_400),
             secure_load_dir: None,

@@ -18,6 +18,7 @@ pub(crate) enum Route {
     Bootstrap,
     Backends,
     Schema { db: String, table: String },
+    LightSchemaChange { db: String, table: String },
     Count { db: String, table: String },
     NamedLoad { db: String, table: String },
     LoadState { db: String },
@@ -69,6 +70,9 @@ impl Route {
             ["api", db, "_stream_load_2pc"] | ["api", db, _, "_stream_load_2pc"] => {
                 Self::TwoPhase { db: database(db)? }
             }
+            ["api", "enable_light_schema_change", db, table] => {
+                Self::LightSchemaChange { db: database(db)?, table: decoded(table)? }
+            }
             ["api", "query", "default_cluster" | "internal"] => Self::Query { db: None },
             ["api", "query", "default_cluster" | "internal", db] => Self::Query { db: Some(database(db)?) },
             ["api", db, "get_load_state"] => Self::LoadState { db: database(db)? },
@@ -77,7 +81,9 @@ impl Route {
             ["api", db, table, "_stream_load"] => {
                 Self::StreamLoad { db: database(db)?, table: decoded(table)? }
             }
-            ["api", db, table, "_schema"] => Self::Schema { db: database(db)?, table: decoded(table)? },
+            ["api", "internal", db, table, "_schema"] | ["api", db, table, "_schema"] => {
+                Self::Schema { db: database(db)?, table: decoded(table)? }
+            }
             ["api", db, table, "_load_state"] => {
                 Self::NamedLoad { db: database(db)?, table: decoded(table)? }
             }
@@ -177,6 +183,8 @@ mod tests {
         assert_eq!(Route::of(&Method::HEAD, "/api/health"), Ok(Route::Health));
         assert_eq!(Route::of(&Method::GET, "/api/d/t/_nothing"), Err(NoRoute::UnknownPath));
         assert_eq!(Route::of(&Method::GET, "/"), Ok(Route::Root));
+        let schema = Ok(Route::Schema { db: "d".into(), table: "t".into() });
+        assert_eq!(Route::of(&Method::GET, "/api/internal/d/t/_schema"), schema);
         assert_eq!(Route::of(&Method::GET, "/ui"), Ok(Route::ConsolePage));
         assert_eq!(Route::of(&Method::GET, "/ui/"), Ok(Route::Console(String::new())));
         assert_eq!(Route::of(&Method::GET, "/ui/a/b"), Err(NoRoute::UnknownPath));

@@ -152,8 +152,9 @@ impl Column {
         }
     }
 
+    /// Without the flag of bytes, which MySQL does not set for columns of tables: Connector/J would read a BOOLEAN as bytes.
     fn number(name: String, wire_type: ColumnType, length: u32) -> Self {
-        Self::plain(name, wire_type, BINARY, length)
+        Self { flags: ColumnFlags::empty(), ..Self::plain(name, wire_type, BINARY, length) }
     }
 
     fn unsigned(mut self) -> Self {

@@ -32,7 +32,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tributary_sql::names::without_partitions;
 use tributary_table::{Snapshot, Table};
-use tributary_types::system::{is_information_schema, is_system_database};
+use tributary_types::system::is_system_database;
 use tributary_types::{ColumnDef, ErrorCode, HiddenColumn, PartitionNames, SqlError, TableDef, TableId};
 
 /// Snapshots by their tables.
@@ -87,9 +87,9 @@ impl StatementContext<'_> {
 
     fn provider(&self, database: &str, name: &str) -> Result<Arc<dyn TableProvider>> {
         let (name, partitions) = without_partitions(name);
-        if is_information_schema(database) {
+        if is_system_database(database) {
             not_partitioned(&partitions)?;
-            let table = info_schema::table(name, self.namespace, self.session)?;
+            let table = info_schema::table(database, name, self.namespace, self.session)?;
             return table.ok_or_else(|| external(no_table(database, name)));
         }
         let found = match self.within.is_view() {

@@ -19,6 +19,7 @@ mod dialect;
 mod errors;
 mod escapes;
 mod file_calls;
+mod hints;
 mod kind;
 mod limits;
 pub mod names;

@@ -46,6 +46,7 @@ use crate::ast::{ColumnSpec, Expr, SelectQuery, Statement};
 use crate::cursor::Cursor;
 use crate::dialect::Grammar;
 use crate::errors::Parsed;
+use crate::hints;
 use crate::syntax;
 use tributary_types::SqlError;
 
@@ -69,6 +70,7 @@ pub fn parse(sql: &str) -> Result<Statement, SqlError> {
 /// See [`parse`].
 pub fn parse_compatible(sql: &str) -> Result<(Statement, Vec<String>), SqlError> {
     syntax::prepare_stack();
+    let sql = &*hints::unwrapped(sql);
     let grammar = Grammar::new();
     let tokens = syntax::tokenize(sql, &grammar)?;
     let mut cursor = Cursor::new(sql, &grammar, tokens);
@@ -115,6 +117,7 @@ pub fn parse_csv_schema(text: &str) -> Result<Vec<ColumnSpec>, SqlError> {
 
 fn with_cursor<T>(sql: &str, parse: impl FnOnce(&mut Cursor<'_>) -> Parsed<T>) -> Parsed<T> {
     syntax::prepare_stack();
+    let sql = &*hints::unwrapped(sql);
     let grammar = Grammar::new();
     let tokens = syntax::tokenize(sql, &grammar)?;
     let mut cursor = Cursor::new(sql, &grammar, tokens);

@@ -114,7 +114,7 @@ pub fn show_create_view(view: &ViewDef) -> String {
         let _ = write!(text, " ({})", columns.collect::<Vec<_>>().join(", "));
     }
     text.push_str(&comment(&view.comment));
-    let _ = write!(text, " AS {};", view.query);
+    let _ = write!(text, " AS {}", view.query);
     text
 }
 

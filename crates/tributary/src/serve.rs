@@ -63,6 +63,10 @@ async fn serve(config: &Config) -> Outcome<()> {
     engine.announce("max_allowed_packet", settings.max_allowed_packet);
     engine.announce("max_connections", settings.qe_max_connection);
     engine.announce("default_authentication_plugin", settings.default_authentication_plugin.name());
+    engine.announce("version", &settings.server_version);
+    if settings.mysql_ddl != "doris" {
+        engine.announce("mysql_ddl", &settings.mysql_ddl);
+    }
     engine.announce("require_secure_transport", if settings.require_secure_transport { "ON" } else { "OFF" });
     if let Some(tls) = &tls {
         engine.set_tls(Arc::clone(tls));
@@ -276,6 +280,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
         large_load_bytes: settings.large_load_bytes,
         secure_load_dir: settings.mysql_load_server_secure_path.clone(),
         password_verifiers: settings.password_verifiers,
+        server_version: settings.server_version.clone(),
         spool_limit_bytes: settings.spool_limit_bytes,
         session_memory_bytes: settings.session_mem_limit,
         max_concurrent_loads: settings.max_concurrent_loads,

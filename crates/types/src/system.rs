@@ -4,6 +4,8 @@
 
 /// The database of tables about tables.
 pub const INFORMATION_SCHEMA: &str = "information_schema";
+/// The database of MySQL's measurements, which is not listed, as in Doris.
+pub const PERFORMANCE_SCHEMA: &str = "performance_schema";
 /// The databases that exist without having been created, as they are shown.
 pub const SYSTEM_DATABASES: [&str; 2] = [INFORMATION_SCHEMA, "mysql"];
 /// The database of tables that the server itself writes. It exists once it has one.
@@ -21,6 +23,7 @@ pub const fn is_information_schema(database: &str) -> bool {
 #[must_use]
 pub fn is_system_database(name: &str) -> bool {
     SYSTEM_DATABASES.iter().any(|known| known.eq_ignore_ascii_case(name))
+        || name.eq_ignore_ascii_case(PERFORMANCE_SCHEMA)
 }
 
 /// Whether it is the database of tables that the server itself writes.
@@ -44,6 +47,7 @@ mod tests {
         for (name, is_system, is_reserved) in [
             ("information_schema", true, true),
             ("MySQL", true, true),
+            ("performance_schema", true, true),
             ("__Internal_Schema", false, true),
             ("db", false, false),
         ] {

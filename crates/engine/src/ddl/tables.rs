@@ -274,6 +274,10 @@ impl Ddl {
             };
         }
         if self.catalog.view(&name.db, &name.table).is_some() {
+            // As in MySQL, there is no table of that name.
+            if if_exists {
+                return Ok(true);
+            }
             return Err(SqlError::wrong_object(name, "TABLE", &format!("Use 'DROP VIEW {name}'")));
         }
         match self.catalog.drop_table(name).await {

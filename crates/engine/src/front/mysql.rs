@@ -34,6 +34,10 @@ impl MysqlHooks {
 
 #[async_trait]
 impl ServerHooks for MysqlHooks {
+    fn server_version(&self) -> &str {
+        &self.engine.options.server_version
+    }
+
     fn next_connection_id(&self) -> u32 {
         self.engine.processes().next_id()
     }

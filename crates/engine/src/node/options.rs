@@ -41,6 +41,8 @@ pub struct EngineOptions {
     pub secure_load_dir: Option<PathBuf>,
     /// The stored forms of passwords.
     pub password_verifiers: StoredVerifiers,
+    /// The version of MySQL that clients see.
+    pub server_version: String,
     /// The servers that statements may name.
     pub egress: Arc<Egress>,
     pub audit: AuditOptions,

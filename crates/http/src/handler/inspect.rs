@@ -36,6 +36,7 @@ impl Handler {
             Route::WalSize => self.wal_size(&user, query, reached_as),
             Route::Backends => self.backends(&user, query, reached_as),
             Route::Schema { db, table } => self.schema(&user, &db, &table).await,
+            Route::LightSchemaChange { db, table } => self.light_schema_change(&user, &db, &table).await,
             Route::Count { db, table } => self.count(&user, &db, &table).await,
             Route::NamedLoad { db, table } => self.named_load(&user, &db, &table, query).await,
             Route::LoadState { db } => self.load_state(&user, &db, query).await,
@@ -143,6 +144,14 @@ impl Handler {
             Err(error) => exception(&error),
         };
         reply::envelope(EnvelopeCode::Success, data)
+    }
+
+    /// Whether columns of the table can be added and dropped without rewriting it, which a connector asks before it does: always.
+    async fn light_schema_change(&self, user: &Principal, db: &str, table: &str) -> Reply {
+        match self.services.inspect.table(user, db, table).await {
+            Ok(_) => reply::envelope(EnvelopeCode::Success, Value::Null),
+            Err(error) => reply::envelope(EnvelopeCode::Error, error.detail_text()),
+        }
     }
 
     async fn count(&self, user: &Principal, db: &str, table: &str) -> Reply {
@@ -305,7 +314,7 @@ const fn primitive_name(data_type: DataType) -> &'static str {
     match data_type {
         DataType::Decimal { precision: 0..=9, .. } => "DECIMAL32",
         DataType::Decimal { precision: 10..=18, .. } => "DECIMAL64",
-        DataType::Decimal { .. } => "DECIMAL128I",
+        DataType::Decimal { .. } => "DECIMAL128",
         DataType::Date => "DATEV2",
         DataType::DateTime { .. } => "DATETIMEV2",
         DataType::Json => "JSONB",

@@ -4,6 +4,7 @@
 use crate::error::MalformedPacket;
 use crate::params::{ParamType, Params};
 use crate::wire::cursor::Cursor;
+use mysql_common::constants::ColumnType;
 use std::collections::{BTreeMap, HashMap};
 use tributary_types::{ErrorCode, SqlError};
 
@@ -23,6 +24,8 @@ pub(super) struct Statement {
     param_count: u16,
     /// The types that the client bound last; empty before the first execution.
     types: Vec<ParamType>,
+    /// The types of an execution without types, all of whose values are NULL.
+    null_types: Vec<ParamType>,
     long_data: BTreeMap<u16, Vec<u8>>,
     /// Memory of `long_data`.
     long_data_bytes: usize,
@@ -142,7 +145,23 @@ impl Statement {
             if fields.u8("it is not said whether parameter types follow")? == 1 {
                 types_changed = self.bind(&mut fields)?;
             } else if self.types.len() != count {
-                return Err(MalformedPacket { what: "parameters have no types" }.into());
+                // A NULL needs no type, and Connector/J gives none if all are.
+                let is_null = |index: usize| null_bitmap[index / 8] & (1 << (index % 8)) != 0;
+                if !(0..count).all(is_null) || !self.long_data.is_empty() {
+                    return Err(MalformedPacket { what: "parameters have no types" }.into());
+                }
+                self.null_types.resize(
+                    count,
+                    ParamType { type_code: ColumnType::MYSQL_TYPE_NULL as u8, unsigned: false },
+                );
+                let (types, values) = (&self.null_types, fields.rest());
+                return Ok(Params {
+                    types,
+                    types_changed: true,
+                    null_bitmap,
+                    values,
+                    long_data: &self.long_data,
+                });
             }
         }
         let values = fields.rest();

@@ -9,7 +9,7 @@ use crate::types::metadata;
 use std::collections::HashMap;
 use tributary_sql::SelectQuery;
 use tributary_sql::names::without_partitions;
-use tributary_types::system::is_information_schema;
+use tributary_types::system::is_system_database;
 use tributary_types::{SqlError, ViewSource};
 
 /// The parts of a view other than its text.
@@ -35,7 +35,7 @@ impl QueryEngine {
         context.forbidden = Some((db.to_owned(), name.to_owned()));
         let (plan, rewritten) = context.plan(query, Some(&[]), false)?;
         let tables = context.tables.lock();
-        let read = tables.iter().filter(|((db, _), _)| !is_information_schema(db));
+        let read = tables.iter().filter(|((db, _), _)| !is_system_database(db));
         let mut sources: Vec<ViewSource> = read
             .map(|((db, name), source)| {
                 let schema = source.schema();

@@ -3,6 +3,7 @@
 mod catalog;
 mod chosen;
 mod columns;
+mod mysql;
 mod privileges;
 mod provider;
 mod views;
@@ -17,27 +18,40 @@ use datafusion::common::Result;
 use datafusion::datasource::TableProvider;
 use provider::FactsTable;
 use std::sync::Arc;
+use tributary_types::system::{INFORMATION_SCHEMA, PERFORMANCE_SCHEMA};
 
-pub(crate) use catalog::{default_text, is_readable};
+pub(crate) use catalog::{default_text, is_readable, shows_keys};
 
-/// The names of all tables here, in order.
+/// The tables of a database of the server's and their columns, by its name in lower case.
+fn tables_of(database: &str) -> &'static [(&'static str, &'static str)] {
+    match database {
+        INFORMATION_SCHEMA => &catalog::TABLES,
+        "mysql" => &mysql::MYSQL,
+        PERFORMANCE_SCHEMA => &mysql::PERFORMANCE,
+        _ => &[],
+    }
+}
+
+/// The names of all tables of a database of the server's, in order.
 #[must_use]
-pub fn names() -> Vec<&'static str> {
-    let mut names: Vec<&str> = catalog::TABLES.iter().map(|(name, _)| *name).collect();
+pub fn names(database: &str) -> Vec<&'static str> {
+    let mut names: Vec<&str> = tables_of(database).iter().map(|(name, _)| *name).collect();
     names.sort_unstable();
     names
 }
 
 /// The table of that name in any case; its rows are made when it is read.
 pub fn table(
+    database: &str,
     name: &str,
     namespace: &Arc<dyn Namespace>,
     session: &SessionView,
 ) -> Result<Option<Arc<dyn TableProvider>>> {
-    let Some(empty) = empty(name) else { return Ok(None) };
+    let database = database.to_lowercase();
+    let Some(empty) = empty(&database, name) else { return Ok(None) };
     let schema = with_lower_names(&empty.batch()?)?.schema();
     let (namespace, session) = (Arc::clone(namespace), session.clone());
-    Ok(Some(Arc::new(FactsTable { name: name.to_owned(), schema, namespace, session })))
+    Ok(Some(Arc::new(FactsTable { database, name: name.to_owned(), schema, namespace, session })))
 }
 
 /// The batch with the names of columns as tables have them.
@@ -56,24 +70,27 @@ fn with_lower_names(batch: &RecordBatch) -> Result<RecordBatch> {
 
 /// The rows of a table here.
 #[must_use]
-pub fn grid(name: &str, namespace: &dyn Namespace, session: &SessionView) -> Option<Grid> {
-    let mut grid = empty(name)?;
-    catalog::fill(&name.to_lowercase(), &mut grid, namespace, session);
+pub fn grid(database: &str, name: &str, namespace: &dyn Namespace, session: &SessionView) -> Option<Grid> {
+    let mut grid = empty(database, name)?;
+    match database {
+        INFORMATION_SCHEMA => catalog::fill(&name.to_lowercase(), &mut grid, namespace, session),
+        _ => mysql::fill(database, &name.to_lowercase(), &mut grid, namespace, session),
+    }
     Some(grid)
 }
 
 /// A table here without its rows.
-fn empty(name: &str) -> Option<Grid> {
+fn empty(database: &str, name: &str) -> Option<Grid> {
     let lower = name.to_lowercase();
-    let (_, columns) = catalog::TABLES.iter().find(|(known, _)| *known == lower)?;
+    let (_, columns) = tables_of(database).iter().find(|(known, _)| *known == lower)?;
     Some(Grid::new(&columns.split_whitespace().collect::<Vec<_>>()))
 }
 
 /// Columns of a table here and their types, as DESC shows them.
 #[must_use]
-pub fn columns_of(table: &str) -> Option<Vec<(&'static str, &'static str)>> {
+pub fn columns_of(database: &str, table: &str) -> Option<Vec<(&'static str, &'static str)>> {
     let lower = table.to_lowercase();
-    let (_, columns) = catalog::TABLES.iter().find(|(known, _)| *known == lower)?;
+    let (_, columns) = tables_of(&database.to_lowercase()).iter().find(|(known, _)| *known == lower)?;
     let typed = |column: &'static str| match column.strip_suffix('#') {
         Some(name) => (name, "bigint"),
         None => (column, "varchar(1024)"),

@@ -17,9 +17,7 @@ use crate::namespace::Namespace;
 use arrow::array::{BooleanArray, RecordBatch};
 use sqlparser::ast::Expr;
 use tributary_sql::{Name, Scope, Show};
-use tributary_types::system::{
-    INFORMATION_SCHEMA, SYSTEM_DATABASES, is_information_schema, is_system_database,
-};
+use tributary_types::system::{SYSTEM_DATABASES, is_system_database};
 use tributary_types::{ErrorCode, SqlError};
 
 /// Columns that WHERE of SHOW PARTITIONS may name, as in Doris.
@@ -163,8 +161,8 @@ impl Facts<'_> {
         let Some(name) = named.or(session.database.as_deref()) else {
             return Err(SqlError::new(ErrorCode::NoDbSelected, "No database selected"));
         };
-        if is_information_schema(name) {
-            return Ok(INFORMATION_SCHEMA.to_owned());
+        if is_system_database(name) {
+            return Ok(name.to_lowercase());
         }
         let exists = is_system_database(name) || self.namespace.databases().iter().any(|known| known == name);
         if exists {
@@ -288,7 +286,7 @@ fn empty(show: &Show) -> Result<Grid, SqlError> {
     Ok(Grid::new(names))
 }
 
-/// The names of the tables of `information_schema`.
-fn system_tables() -> Vec<&'static str> {
-    info_schema::names()
+/// The names of the tables of a database of the server's.
+fn system_tables(database: &str) -> Vec<&'static str> {
+    info_schema::names(database)
 }

@@ -90,6 +90,12 @@ impl Grid {
     }
 
     #[must_use]
+    pub fn rows(&self) -> &[Vec<Cell>] {
+        &self.rows
+    }
+
+    /// The names of the columns.
+    #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.columns.iter().map(|(name, _)| name.as_str()).collect()
     }

@@ -7,6 +7,7 @@ use crate::ast::{AlterOp, ColumnSpec, CreateTable};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::{types, unsupported};
+use crate::table::properties::COLUMNS_MOVED;
 use sqlparser::tokenizer::Token;
 use tributary_types::data_type::VARCHAR_BYTES_MAX;
 use tributary_types::{DataType, ErrorCode, IndexKind, KeyModel, SqlError};
@@ -230,11 +231,11 @@ impl WrittenKeys {
         }
     }
 
-    /// Gives the table the key that was written among its columns.
+    /// Gives the table the key that was written among its columns, which become the first ones: rows are sorted by them.
     ///
     /// # Errors
-    /// The key columns are not the first ones, or another key was written, too.
-    pub(crate) fn settle(self, create: &mut CreateTable) -> Parsed<()> {
+    /// Another key was written, too, or a column does not exist.
+    pub(crate) fn settle(self, cursor: &mut Cursor<'_>, create: &mut CreateTable) -> Parsed<()> {
         let Some(mut key) = self.primary else { return Ok(()) };
         if create.keys.is_some() {
             return Err(SqlError::new(ErrorCode::MultiplePrimaryKey, "Multiple primary key defined"));
@@ -249,15 +250,18 @@ impl WrittenKeys {
             }
         }
         key.sort_by_key(|name| place(name));
-        if let Some(wrong) = (0..key.len()).find(|index| place(&key[*index]) != Some(*index)) {
-            let text = format!(
-                "PRIMARY KEY ({}): the columns of the key must be the first of the table, because its rows are sorted by them; \
-                 move the column '{}' before '{}'",
-                key.join(", "),
-                key[wrong],
-                create.columns[wrong].name
-            );
-            return Err(SqlError::detail(ErrorCode::NotSupported, text));
+        if (0..key.len()).any(|index| place(&key[index]) != Some(index)) {
+            let names = key.join(", ");
+            cursor.map(Mapped {
+                what: format!("PRIMARY KEY ({names}), which is not of the first columns,"),
+                instead: "write the columns of the key first".to_owned(),
+                note: format!(
+                    "the columns of the key ({names}) are the first of the table; an INSERT has to name its columns"
+                ),
+            })?;
+            let is_key = |column: &ColumnSpec| key.iter().any(|name| column.name.eq_ignore_ascii_case(name));
+            create.columns.sort_by_key(|column| !is_key(column));
+            create.properties.push((COLUMNS_MOVED.to_owned(), "true".to_owned()));
         }
         for column in &mut create.columns[..key.len()] {
             column.nullable = Some(false);

@@ -102,7 +102,7 @@ fn create_table(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         properties: Vec::new(),
     };
     while clause(cursor, &mut create)? {}
-    keys.settle(&mut create)?;
+    keys.settle(cursor, &mut create)?;
     if create_as::begins(cursor) {
         if has_columns {
             let remedy = "write the names of the columns alone, they have the types of the query";

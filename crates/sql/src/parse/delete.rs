@@ -6,16 +6,22 @@ use crate::ast::{Delete, Statement, TargetRows};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::{parse_query, partition, unsupported};
-use sqlparser::ast::{Expr, TableWithJoins};
+use sqlparser::ast::{Expr, TableWithJoins, Value};
+use sqlparser::tokenizer::Token;
 
 pub(crate) fn delete(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.expect("DELETE")?;
     if let Some(word) = cursor.eat_any(&["LOW_PRIORITY", "QUICK", "IGNORE"]) {
         return Err(unsupported::refuse(&format!("DELETE {word}"), "use DELETE FROM"));
     }
-    if !cursor.eat("FROM") {
+    let several = || {
         let remedy = "use DELETE FROM t USING other_table WHERE …";
-        return Err(unsupported::refuse("DELETE of tables named before FROM", remedy));
+        unsupported::refuse("DELETE of tables named before FROM", remedy)
+    };
+    // `DELETE a FROM t AS a WHERE …`, as Hibernate writes it.
+    let target = if cursor.is("FROM") { None } else { Some(cursor.name()?) };
+    if !cursor.eat("FROM") {
+        return Err(several());
     }
     let table = cursor.name()?;
     let is_named = cursor.eat("AS");
@@ -25,9 +31,18 @@ pub(crate) fn delete(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
             _ if is_named => return Err(cursor.expected("an alias")),
             _ => table.table.clone(),
         };
+    if target.is_some_and(|target| target.table != alias)
+        || *cursor.peek() == Token::Comma
+        || cursor.is_any(&["JOIN", "INNER", "LEFT", "RIGHT", "CROSS"])
+    {
+        return Err(several());
+    }
     let partitions = partition::names(cursor)?;
     let using = if cursor.eat("USING") { cursor.relations()? } else { Vec::new() };
-    let condition = if cursor.eat("WHERE") { Some(cursor.expr()?) } else { None };
+    let mut condition = if cursor.eat("WHERE") { Some(cursor.expr()?) } else { None };
+    if condition.is_none() && cursor.is_compatible() {
+        condition = Some(Expr::value(Value::Boolean(true)));
+    }
     if let Some(word) = cursor.eat_any(&["ORDER", "LIMIT"]) {
         let remedy = "name the rows in WHERE, for instance by a subquery";
         return Err(unsupported::refuse(&format!("DELETE with {word}"), remedy));

@@ -293,9 +293,13 @@ fn a_compatible_parse_maps_what_only_mysql_has() {
 }
 
 #[test]
-fn a_compatible_parse_refuses_a_key_that_rows_can_not_be_sorted_by() {
-    let refused = parse_compatible("create table t (a int, id int primary key)").unwrap_err();
-    assert!(refused.detail_text().contains("move the column 'id' before 'a'"), "{refused}");
+fn the_columns_of_a_key_become_the_first() {
+    let (parsed, notes) =
+        parse_compatible("create table t (a int, id int, b int, k int, primary key (k, id))").unwrap();
+    let Statement::CreateTable(create) = parsed else { panic!() };
+    let names: Vec<&str> = create.columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(names, ["id", "k", "a", "b"]);
+    assert!(notes.iter().any(|note| note.contains("an INSERT has to name its columns")), "{notes:?}");
     let twice = parse_compatible("create table t (a int primary key, b int, primary key (b))").unwrap_err();
     assert_eq!(twice.code, ErrorCode::MultiplePrimaryKey);
     let missing = parse_compatible("create table t (a int, primary key (b))").unwrap_err();

@@ -11,6 +11,10 @@ use tributary_types::{
     ColumnDef, DELETION_VECTORS, ErrorCode, GroupCommitMode, RejectPolicy, SqlError, TableProperties,
 };
 
+/// Whether key columns were moved to the front: an INSERT has to name its columns then. Not shown, because a table that is made from
+/// what is shown has its columns in that order.
+pub const COLUMNS_MOVED: &str = "columns_moved";
+
 pub const GROUP_COMMIT_INTERVAL_MS: &str = "group_commit_interval_ms";
 pub const GROUP_COMMIT_DATA_BYTES: &str = "group_commit_data_bytes";
 pub const GROUP_COMMIT_MODE: &str = "group_commit_mode";
@@ -32,7 +36,7 @@ const REPLICATION_NUM: &str = "replication_num";
 const REPLICATION_NUM_DEFAULT: u32 = 1;
 
 /// Kept and printed back, in the order of SHOW CREATE TABLE.
-pub(super) const KEPT: [&str; 46] = [
+pub(super) const KEPT: [&str; 47] = [
     REPLICATION_ALLOCATION,
     "min_load_replica_num",
     BLOOM_FILTER_COLUMNS,
@@ -74,6 +78,7 @@ pub(super) const KEPT: [&str; 46] = [
     "enable_single_replica_compaction",
     "variant_enable_flatten_nested",
     "enable_duplicate_without_keys_by_default",
+    COLUMNS_MOVED,
     MERGE_ON_WRITE,
     SKIP_BITMAP,
     SEQUENCE_COL,

@@ -105,7 +105,8 @@ fn distribution(distribution: &Distribution) -> String {
 fn property_lines(def: &TableDef) -> Vec<String> {
     let own = &def.properties;
     let line = |key: &str, value: &str| format!("\"{}\" = \"{}\"", escaped(key, '"'), escaped(value, '"'));
-    let known = KEPT.iter().filter_map(|key| own.others.get(*key).map(|value| line(key, value)));
+    let shown = KEPT.iter().filter(|key| **key != properties::COLUMNS_MOVED);
+    let known = shown.filter_map(|key| own.others.get(*key).map(|value| line(key, value)));
     let rest = own
         .others
         .iter()

@@ -90,6 +90,21 @@ pub(super) const fn auth_plugin() -> Accepts<AuthPlugin> {
     text("mysql_native_password or caching_sha2_password", AuthPlugin::named)
 }
 
+/// `5.7.99`, or `8.0.36-log`: a version of MySQL from 5.5 on.
+pub(super) const fn server_version() -> Accepts<String> {
+    text("a version of MySQL from 5.5.0 to 9.99.99, such as 8.0.36", |text| {
+        let (numbers, _suffix) = text.split_once('-').unwrap_or((text, ""));
+        let parts = numbers.split('.').map(|part| part.parse::<u32>().ok()).collect::<Option<Vec<_>>>()?;
+        let is_known = matches!(parts.as_slice(), [5, 5..=99, 0..=99] | [6..=9, 0..=99, 0..=99]);
+        let is_plain = text.len() <= 60 && text.bytes().all(|byte| byte.is_ascii_graphic());
+        (is_known && is_plain).then(|| text.to_owned())
+    })
+}
+
+pub(super) const fn mysql_ddl() -> Accepts<String> {
+    text("doris or compat", |text| matches!(text, "doris" | "compat").then(|| text.to_owned()))
+}
+
 pub(super) const fn stored_verifiers() -> Accepts<StoredVerifiers> {
     text("native, sha2 or both", StoredVerifiers::named)
 }

@@ -193,6 +193,12 @@ settings! {
     /// Plugin that the greeting of the MySQL protocol names; clients with the other one are asked again. With `caching_sha2_password`, some clients of Doris need a setting of their own.
     default_authentication_plugin: AuthPlugin = "mysql_native_password", auth_plugin();
 
+    /// Version that the server reports to clients of the MySQL protocol. Drivers choose their statements by it; some, such as Django 5, need `8.0.36`.
+    server_version: String = "5.7.99", server_version();
+
+    /// `compat`: the global variable `mysql_ddl`, unless it was set: CREATE TABLE and ALTER TABLE map what only MySQL has.
+    mysql_ddl: String = "doris", mysql_ddl();
+
     /// Stored forms of new passwords: `native` for `mysql_native_password`, `sha2` for `caching_sha2_password`, from which a stolen catalog gives no passwords away quickly, or `both`.
     password_verifiers: StoredVerifiers = "both", stored_verifiers();
 

@@ -81,6 +81,78 @@ fn a_compatible_session_creates_tables_of_mysql() {
 }
 
 #[test]
+fn a_compatible_session_shows_keys_as_mysql_does() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    client.ok("SET mysql_ddl = compat");
+    client.ok("CREATE TABLE t (name VARCHAR(20), id BIGINT NOT NULL AUTO_INCREMENT, PRIMARY KEY (id))");
+    assert_eq!(
+        client.rows("DESC t"),
+        ["id|bigint|NO|PRI|NULL|auto_increment", "name|varchar(20)|YES||NULL|"]
+    );
+    let keys = client.rows("SHOW KEYS FROM t");
+    assert!(keys[0].starts_with("t|0|PRIMARY|1|id|A|"), "{keys:?}");
+    let of_schema = "WHERE table_schema = DATABASE() AND table_name = 't'";
+    for (columns, table, expected) in [
+        ("column_key", "columns", vec!["PRI", ""]),
+        ("index_name, column_name", "statistics", vec!["PRIMARY|id"]),
+        ("constraint_name, constraint_type", "table_constraints", vec!["PRIMARY|PRIMARY KEY"]),
+        ("constraint_name, column_name", "key_column_usage", vec!["PRIMARY|id"]),
+    ] {
+        let sql = format!("SELECT {columns} FROM information_schema.{table} {of_schema}");
+        assert_eq!(client.rows(&sql), expected, "{sql}");
+    }
+    // The key is the first column, so an INSERT without names would take values for others.
+    client.refused("INSERT INTO t VALUES ('a', 1)", 1235, "name the columns, as in INSERT INTO t (id, name)");
+    client.refused("INSERT INTO t SELECT 'a', 1", 1235, "name the columns");
+    client.ok("INSERT INTO t (name, id) VALUES ('a', 1)");
+    assert_eq!(client.rows("SELECT * FROM t"), ["1|a"]);
+    assert!(!client.value("SHOW CREATE TABLE t").contains("columns_moved"));
+    client.ok("DELETE x FROM t x WHERE x.id = 9");
+    client.ok("DELETE FROM t");
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "0");
+    client.ok("SET mysql_ddl = doris");
+    assert!(client.rows("SHOW KEYS FROM t").is_empty(), "as in Doris");
+    assert_eq!(client.rows("DESC t")[0], "id|bigint|No|true|NULL|AUTO_INCREMENT");
+}
+
+#[test]
+fn databases_of_mysql_can_be_read() {
+    let server = Server::shared();
+    let mut client = server.connect();
+    client.ok("USE mysql");
+    assert_eq!(
+        client.rows("SELECT Host, User, Select_priv FROM mysql.user WHERE User = 'root'"),
+        ["%|root|Y"]
+    );
+    for table in ["tables_priv", "columns_priv", "proc", "general_log", "db"] {
+        assert_eq!(client.value(&format!("SELECT COUNT(*) FROM mysql.{table}")), "0", "{table}");
+    }
+    assert!(client.rows("SHOW TABLES FROM mysql").contains(&"user".to_owned()));
+    client.refused("SELECT * FROM mysql.nothing", 1146, "nothing");
+    let version =
+        "SELECT variable_value FROM PERFORMANCE_SCHEMA.global_variables WHERE variable_name = 'version'";
+    assert_eq!(client.value(version), "5.7.99");
+    assert_eq!(client.value("SELECT COUNT(*) FROM performance_schema.threads"), "0");
+    client.refused("CREATE DATABASE performance_schema", 1007, "performance_schema");
+    assert_eq!(
+        client.value("SELECT COUNT(*) FROM information_schema.FILES WHERE FILE_TYPE = 'UNDO LOG'"),
+        "0"
+    );
+}
+
+#[test]
+fn the_reported_version_is_a_setting() {
+    let server = Server::with_settings(&[("server_version", "8.0.36"), ("mysql_ddl", "compat")]);
+    let mut db = server.database();
+    assert_eq!(db.client.rows("SELECT VERSION(), @@version, @@mysql_ddl"), ["8.0.36|8.0.36|compat"]);
+    db.client.ok(PEOPLE);
+    let shown = MariaDb::new(&server).shows("status");
+    assert!(shown.contains("8.0.36"), "{shown}");
+}
+
+#[test]
 fn tables_are_renamed_and_replaced_in_one_step() {
     let mut server = Server::start();
     let mut db = server.database();
@@ -196,6 +268,7 @@ fn a_dump_in_its_default_form_is_restored() {
     let mut db = server.database();
     db.client.ok("CREATE TABLE t (id INT, name VARCHAR(20), v DOUBLE) UNIQUE KEY(id)");
     db.client.ok("INSERT INTO t VALUES (1, 'a''b\\\\', 1.5), (2, NULL, NULL)");
+    db.client.ok("CREATE VIEW v AS SELECT id, name FROM t");
     let mut target = server.database();
     for form in [&[][..], &["--single-transaction"]] {
         let dump = Command::new("mariadb-dump")

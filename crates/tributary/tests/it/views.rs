@@ -23,7 +23,7 @@ fn a_view_is_made_read_changed_and_dropped() {
         statement,
         format!(
             "CREATE VIEW `good` (`who`, `points` COMMENT 'of 100') COMMENT 'the good ones' AS SELECT name, score FROM `{}`.dt \
-             WHERE score >= 90 /* 90 is good */;",
+             WHERE score >= 90 /* 90 is good */",
             db.name
         )
     );

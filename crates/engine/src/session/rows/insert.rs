@@ -198,6 +198,9 @@ impl EngineSession {
         let (needs_sequence, is_partial) =
             (variables.require_sequence_in_insert, variables.enable_unique_key_partial_update);
         table.with_def(check_has_partitions)?;
+        if columns.is_none() {
+            table.with_def(check_order_of_columns)?;
+        }
         // As in Doris, a statement that names no columns gives whole rows.
         if is_partial && columns.is_some() && table.with_def(partial_update::is_possible) {
             return Box::pin(partial_target(Arc::clone(&self.engine), table, columns)).await;
@@ -651,6 +654,24 @@ impl EngineSession {
                 .collect();
         }
     }
+}
+
+/// Refuses rows without the names of their columns for a table whose columns are in another order than they were written in.
+pub(in crate::session) fn check_order_of_columns(def: &TableDef) -> Result<(), SqlError> {
+    if !def.properties.others.contains_key(tributary_sql::table::properties::COLUMNS_MOVED) {
+        return Ok(());
+    }
+    let names: Vec<&str> = def.schema.visible().map(|column| column.name.as_str()).collect();
+    Err(SqlError::detail(
+        ErrorCode::NotSupported,
+        format!(
+            "the columns of table '{}' are in another order than its CREATE TABLE had, because those of its key come first: name the \
+             columns, as in INSERT INTO {} ({})",
+            def.name,
+            def.name,
+            names.join(", ")
+        ),
+    ))
 }
 
 /// Refuses rows for a table that has lost all its partitions.

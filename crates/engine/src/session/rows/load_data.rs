@@ -117,6 +117,9 @@ impl EngineSession {
         }
         let properties = Properties::of(statement)?;
         let format = format(statement, &properties)?;
+        if statement.columns.is_none() {
+            crate::session::rows::insert::check_order_of_columns(&def)?;
+        }
         let columns = mapping(statement, &def)?;
         let mapping = Mapping {
             columns: columns.as_deref(),

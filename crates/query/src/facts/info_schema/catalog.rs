@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tributary_table::{PartitionFacts, Table};
 use tributary_types::system::{INFORMATION_SCHEMA, SYSTEM_DATABASES};
-use tributary_types::{ColumnDef, DataType, DefaultValue};
+use tributary_types::{ColumnDef, DataType, DefaultValue, TableDef};
 
 /// The name of the only catalog.
 pub(super) const CATALOG: &str = "internal";
@@ -22,7 +22,7 @@ pub(super) const COLLATION: &str = "utf8mb4_0900_bin";
 const LOAD_JOBS: &str = "JOB_ID LABEL STATE PROGRESS TYPE ETL_INFO TASK_INFO ERROR_MSG CREATE_TIME ETL_START_TIME ETL_FINISH_TIME LOAD_START_TIME LOAD_FINISH_TIME URL JOB_DETAILS TRANSACTION_ID ERROR_TABLETS USER COMMENT FIRST_ERROR_MSG DB_NAME";
 
 /// Tables and their columns; `#` marks whole numbers.
-pub(super) const TABLES: [(&str, &str); 47] = [
+pub(super) const TABLES: [(&str, &str); 50] = [
     (
         "tables",
         "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_TYPE ENGINE VERSION# ROW_FORMAT TABLE_ROWS# AVG_ROW_LENGTH# DATA_LENGTH# MAX_DATA_LENGTH# INDEX_LENGTH# DATA_FREE# AUTO_INCREMENT# CREATE_TIME UPDATE_TIME CHECK_TIME TABLE_COLLATION CHECKSUM# CREATE_OPTIONS TABLE_COMMENT",
@@ -77,7 +77,16 @@ pub(super) const TABLES: [(&str, &str); 47] = [
     ),
     (
         "files",
-        "FILE_ID# FILE_NAME FILE_TYPE TABLESPACE_NAME TABLE_CATALOG TABLE_SCHEMA TABLE_NAME ENGINE STATUS EXTRA",
+        "FILE_ID# FILE_NAME FILE_TYPE TABLESPACE_NAME TABLE_CATALOG TABLE_SCHEMA TABLE_NAME LOGFILE_GROUP_NAME LOGFILE_GROUP_NUMBER# ENGINE FULLTEXT_KEYS DELETED_ROWS# UPDATE_COUNT# FREE_EXTENTS# TOTAL_EXTENTS# EXTENT_SIZE# INITIAL_SIZE# MAXIMUM_SIZE# AUTOEXTEND_SIZE# CREATION_TIME LAST_UPDATE_TIME LAST_ACCESS_TIME RECOVER_TIME# TRANSACTION_COUNTER# VERSION# ROW_FORMAT TABLE_ROWS# AVG_ROW_LENGTH# DATA_LENGTH# MAX_DATA_LENGTH# INDEX_LENGTH# DATA_FREE# CREATE_TIME UPDATE_TIME CHECK_TIME CHECKSUM# STATUS EXTRA",
+    ),
+    ("check_constraints", "CONSTRAINT_CATALOG CONSTRAINT_SCHEMA CONSTRAINT_NAME CHECK_CLAUSE"),
+    (
+        "innodb_trx",
+        "TRX_ID TRX_STATE TRX_STARTED TRX_REQUESTED_LOCK_ID TRX_WAIT_STARTED TRX_WEIGHT# TRX_MYSQL_THREAD_ID# TRX_QUERY TRX_OPERATION_STATE TRX_TABLES_IN_USE# TRX_TABLES_LOCKED# TRX_ROWS_LOCKED# TRX_ROWS_MODIFIED# TRX_ISOLATION_LEVEL",
+    ),
+    (
+        "plugins",
+        "PLUGIN_NAME PLUGIN_VERSION PLUGIN_STATUS PLUGIN_TYPE PLUGIN_TYPE_VERSION PLUGIN_LIBRARY PLUGIN_LIBRARY_VERSION PLUGIN_AUTHOR PLUGIN_DESCRIPTION PLUGIN_LICENSE LOAD_OPTION",
     ),
     ("engines", "ENGINE SUPPORT COMMENT TRANSACTIONS XA SAVEPOINTS"),
     ("character_sets", "CHARACTER_SET_NAME DEFAULT_COLLATE_NAME DESCRIPTION MAXLEN#"),
@@ -163,7 +172,10 @@ pub(super) const TABLES: [(&str, &str); 47] = [
 pub(super) fn fill(name: &str, grid: &mut Grid, namespace: &dyn Namespace, session: &SessionView) {
     match name {
         "tables" => tables(grid, namespace),
-        "columns" => columns(grid, namespace),
+        "columns" => columns(grid, namespace, shows_keys(session)),
+        "statistics" if shows_keys(session) => keys(grid, namespace, statistics_row),
+        "table_constraints" if shows_keys(session) => keys(grid, namespace, constraint_row),
+        "key_column_usage" if shows_keys(session) => keys(grid, namespace, usage_row),
         "schemata" => schemata(grid, namespace),
         "partitions" => partitions(grid, namespace),
         "views" => views::views(grid, namespace),
@@ -239,7 +251,7 @@ fn tables(grid: &mut Grid, namespace: &dyn Namespace) {
         grid.push(row);
     }
     views::tables(grid, namespace);
-    for name in super::names() {
+    for name in super::names(INFORMATION_SCHEMA) {
         let mut row: Vec<Cell> = vec![
             CATALOG.into(),
             INFORMATION_SCHEMA.into(),
@@ -260,14 +272,89 @@ pub(crate) fn is_readable(columns: Option<&BTreeSet<String>>, column: &ColumnDef
     columns.is_none_or(|columns| columns.contains(&column.name.to_lowercase()))
 }
 
-fn columns(grid: &mut Grid, namespace: &dyn Namespace) {
+/// Whether keys are shown as MySQL shows primary keys.
+#[must_use]
+pub(crate) fn shows_keys(session: &SessionView) -> bool {
+    session.variables.get("mysql_ddl").is_some_and(|value| value == "compat")
+}
+
+/// The row for a key column, by its place in the key.
+type KeyRow = fn(&TableDef, &ColumnDef, i64) -> Option<Vec<Cell>>;
+
+/// Adds what `row` makes of each column of a unique key, with its place in it; `None`: only of the first.
+fn keys(grid: &mut Grid, namespace: &dyn Namespace, row: KeyRow) {
+    for table in all_tables(namespace) {
+        let def = table.def();
+        if !def.keys.is_unique() {
+            continue;
+        }
+        for (place, column) in (1..).zip(def.schema.columns.iter().filter(|column| column.is_key)) {
+            if let Some(row) = row(&def, column, place) {
+                grid.push(row);
+            }
+        }
+    }
+}
+
+fn statistics_row(def: &TableDef, column: &ColumnDef, place: i64) -> Option<Vec<Cell>> {
+    Some(vec![
+        CATALOG.into(),
+        def.db.as_str().into(),
+        def.name.as_str().into(),
+        Cell::Int(0),
+        def.db.as_str().into(),
+        "PRIMARY".into(),
+        Cell::Int(place),
+        column.name.as_str().into(),
+        "A".into(),
+        Cell::Null,
+        Cell::Null,
+        Cell::Null,
+        "".into(),
+        "BTREE".into(),
+        "".into(),
+        "".into(),
+    ])
+}
+
+fn constraint_row(def: &TableDef, _column: &ColumnDef, place: i64) -> Option<Vec<Cell>> {
+    (place == 1).then(|| {
+        vec![
+            CATALOG.into(),
+            def.db.as_str().into(),
+            "PRIMARY".into(),
+            def.db.as_str().into(),
+            def.name.as_str().into(),
+            "PRIMARY KEY".into(),
+        ]
+    })
+}
+
+fn usage_row(def: &TableDef, column: &ColumnDef, place: i64) -> Option<Vec<Cell>> {
+    let mut row: Vec<Cell> = vec![
+        CATALOG.into(),
+        def.db.as_str().into(),
+        "PRIMARY".into(),
+        CATALOG.into(),
+        def.db.as_str().into(),
+        def.name.as_str().into(),
+        column.name.as_str().into(),
+        Cell::Int(place),
+    ];
+    row.extend(nulls(4));
+    Some(row)
+}
+
+fn columns(grid: &mut Grid, namespace: &dyn Namespace, shows_keys: bool) {
     for table in all_tables(namespace) {
         let def = table.def();
         let readable = namespace.readable_columns(&def.db, &def.name);
         let is_shown = |column: &ColumnDef| is_readable(readable.as_deref(), column);
         for (index, column) in def.schema.visible().filter(|column| is_shown(column)).enumerate() {
             let key = match column.is_key {
+                true if def.keys.is_unique() && shows_keys => "PRI",
                 true if def.keys.is_unique() => "UNI",
+                true if shows_keys => "",
                 true if def.keys.is_aggregate() => "AGG",
                 true => "DUP",
                 false => "",

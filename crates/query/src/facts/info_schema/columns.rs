@@ -8,7 +8,8 @@ pub fn type_name(data_type: DataType) -> String {
     match data_type {
         DataType::Boolean => "tinyint".to_owned(),
         DataType::LargeInt => "bigint unsigned".to_owned(),
-        DataType::String => "text".to_owned(),
+        // As in Doris, whose clients know no `text`.
+        DataType::String => "varchar".to_owned(),
         other => other.base_name().to_lowercase(),
     }
 }

@@ -21,6 +21,8 @@ use std::sync::Arc;
 
 /// A table of `information_schema`.
 pub(super) struct FactsTable {
+    /// In lower case.
+    pub database: String,
     pub name: String,
     pub schema: SchemaRef,
     pub namespace: Arc<dyn Namespace>,
@@ -65,7 +67,8 @@ impl TableProvider for FactsTable {
                 Named::Table => chosen.only_tables(names),
             }
         }
-        let rows = grid(&self.name, &chosen, &self.session).expect("the table was found when it was planned");
+        let rows = grid(&self.database, &self.name, &chosen, &self.session)
+            .expect("the table was found when it was planned");
         let batch = with_lower_names(&rows.batch()?)?;
         let table = MemTable::try_new(Arc::clone(&self.schema), vec![vec![batch]])?;
         table.scan(state, projection, &[], limit).await

@@ -10,7 +10,7 @@ use crate::types::metadata::table_columns;
 use std::sync::Arc;
 use tributary_sql::{Name, index_properties};
 use tributary_table::Table;
-use tributary_types::system::{INFORMATION_SCHEMA, is_information_schema, is_system_database};
+use tributary_types::system::is_system_database;
 use tributary_types::{ColumnDef, RollupDef, SqlError, TableDef, TableRef};
 
 const COLLATION: &str = "utf8mb4_0900_bin";
@@ -61,9 +61,7 @@ impl Facts<'_> {
             };
             grid.push(row);
         };
-        if database == INFORMATION_SCHEMA {
-            super::system_tables().into_iter().for_each(|name| push(name, "SYSTEM VIEW", "NONE"));
-        }
+        super::system_tables(database).into_iter().for_each(|name| push(name, "SYSTEM VIEW", "NONE"));
         for (name, is_view) in self.tables_and_views(database) {
             match is_view {
                 true => push(&name, "VIEW", "NONE"),
@@ -153,7 +151,11 @@ impl Facts<'_> {
             for column in table_columns(&def, session.shows_hidden()).filter(|column| is_shown(column)) {
                 let collation = column.data_type.is_text().then_some(COLLATION);
                 let shown = full.then_some((collation, column.comment.as_str()));
-                grid.push(described(column, shown, extra(&table.def())));
+                let mut row = described(column, shown, extra(&def));
+                if info_schema::shows_keys(session) {
+                    as_mysql(&mut row, &def, column, full);
+                }
+                grid.push(row);
             }
             return Ok(grid);
         }
@@ -164,8 +166,7 @@ impl Facts<'_> {
             }
             return Ok(grid);
         }
-        let system = is_information_schema(&name.db);
-        let Some(columns) = info_schema::columns_of(&name.table).filter(|_| system) else {
+        let Some(columns) = info_schema::columns_of(&name.db, &name.table) else {
             return Err(self.missing(&name));
         };
         for (column, data_type) in columns {
@@ -239,6 +240,25 @@ impl Facts<'_> {
             "Comment",
             "Properties",
         ]);
+        if info_schema::shows_keys(session) && def.keys.is_unique() {
+            for (place, column) in (1..).zip(def.schema.columns.iter().filter(|column| column.is_key)) {
+                grid.push(vec![
+                    def.name.as_str().into(),
+                    Cell::Int(0),
+                    "PRIMARY".into(),
+                    Cell::Int(place),
+                    column.name.as_str().into(),
+                    "A".into(),
+                    "".into(),
+                    Cell::Null,
+                    Cell::Null,
+                    "".into(),
+                    "BTREE".into(),
+                    "".into(),
+                    "".into(),
+                ]);
+            }
+        }
         for index in &def.indexes {
             for (place, id) in (1..).zip(&index.columns) {
                 let column = def.schema.columns.iter().find(|column| column.id == *id);
@@ -458,6 +478,14 @@ fn push_index(grid: &mut Grid, name: &str, model: &str, extra: &'static str, col
         row.extend(["true".into(), "".into(), "".into()]);
         grid.push(row);
     }
+}
+
+/// Changes a row of DESC or SHOW COLUMNS to what MySQL's clients read.
+fn as_mysql(row: &mut [Cell], def: &TableDef, column: &ColumnDef, full: bool) {
+    let null = 2 + usize::from(full);
+    row[null] = if column.nullable { "YES" } else { "NO" }.into();
+    row[null + 1] = if column.is_key && def.keys.is_unique() { "PRI" } else { "" }.into();
+    row[null + 3] = if column.auto_increment.is_some() { "auto_increment" } else { "" }.into();
 }
 
 fn described(column: &ColumnDef, full: Option<(Option<&str>, &str)>, plain: &'static str) -> Vec<Cell> {

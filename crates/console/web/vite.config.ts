@@ -17,8 +17,14 @@ export default defineConfig({
     rollupOptions: {
       output: {
         entryFileNames: 'app.js',
-        chunkFileNames: '[name].js',
+        chunkFileNames: ({ name }) => `${name.toLowerCase()}.js`,
         assetFileNames: 'app[extname]',
+        codeSplitting: {
+          groups: [
+            { name: 'base', test: /node_modules\/(svelte|esm-env|clsx)\/|src\/(parts\/(Act|Card|List|Panel|TableLink)|lib\/(api|format|poll|quote|route|session|theme))/, priority: 2 },
+            { name: 'chart', test: /uplot|parts\/Chart/, priority: 1 },
+          ],
+        },
       },
     },
   },

@@ -40,34 +40,53 @@ export type Editor = {
   cursor(): number;
   selection(): string;
   replace(text: string): void;
+  /** Shows the text of a tab; its history and selection are those that it had, if the text is the same. */
+  show(tab: string, text: string): void;
+  drop(tab: string): void;
   offer(schema: SQLNamespace): void;
   focus(): void;
   destroy(): void;
 };
 
-export function open(host: HTMLElement, doc: string, run: () => void, changed: (text: string) => void): Editor {
+export function open(host: HTMLElement, run: () => void, changed: (text: string) => void, selected: (any: boolean) => void): Editor {
   const root = host.shadowRoot ?? host.attachShadow({ mode: 'open' });
   const language = new Compartment();
-  const view = new EditorView({
-    root,
-    parent: root,
-    state: EditorState.create({
-      doc,
-      extensions: [
-        keymap.of([{ key: 'Mod-Enter', run: () => (run(), true) }, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
-        overtype, lineNumbers(), history(), bracketMatching(), autocompletion(), EditorView.lineWrapping,
-        placeholder('SELECT … (Ctrl+Enter runs it)'), language.of(sql({ dialect: MySQL })), look, syntaxHighlighting(colours),
-        EditorView.contentAttributes.of({ 'aria-label': 'Statement' }),
-        EditorView.updateListener.of((update) => update.docChanged && changed(update.state.doc.toString())),
-      ],
+  let known = sql({ dialect: MySQL });
+  const extensions = [
+    keymap.of([{ key: 'Mod-Enter', run: () => (run(), true) }, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
+    overtype, lineNumbers(), history(), bracketMatching(), autocompletion(), EditorView.lineWrapping,
+    placeholder('SELECT … (Ctrl+Enter runs it)'), look, syntaxHighlighting(colours),
+    EditorView.contentAttributes.of({ 'aria-label': 'Statement' }),
+    EditorView.updateListener.of((update) => {
+      if (update.docChanged) changed(update.state.doc.toString());
+      if (update.selectionSet || update.docChanged) selected(!update.state.selection.main.empty);
     }),
-  });
+  ];
+  const make = (doc: string) => EditorState.create({ doc, extensions: [...extensions, language.of(known)] });
+  const states = new Map<string, EditorState>();
+  let current = '';
+  const view = new EditorView({ root, parent: root, state: make('') });
   return {
     text: () => view.state.doc.toString(),
     cursor: () => view.state.selection.main.head,
     selection: () => view.state.sliceDoc(view.state.selection.main.from, view.state.selection.main.to),
     replace: (text) => view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, selection: { anchor: 0 } }),
-    offer: (schema) => view.dispatch({ effects: language.reconfigure(sql({ dialect: MySQL, schema })) }),
+    show: (tab, text) => {
+      if (current) states.set(current, view.state);
+      const state = states.get(tab);
+      current = tab;
+      view.setState(state && state.doc.toString() === text ? state : make(text));
+      view.dispatch({ effects: language.reconfigure(known) });
+      selected(!view.state.selection.main.empty);
+    },
+    drop: (tab) => {
+      states.delete(tab);
+      if (current === tab) current = '';
+    },
+    offer: (schema) => {
+      known = sql({ dialect: MySQL, schema });
+      view.dispatch({ effects: language.reconfigure(known) });
+    },
     focus: () => view.focus(),
     destroy: () => view.destroy(),
   };

@@ -31,10 +31,10 @@ function problems(): string {
 }
 
 function samples(every: number): string {
-  return table(Array.from({ length: every === 1 ? 900 : 8640 }, (_, at, count = every === 1 ? 900 : 8640) => {
+  return table(Array.from({ length: every === 1 ? 900 : 720 }, (_, at, count = every === 1 ? 900 : 720) => {
     const wave = 1 + Math.sin(at / 40) / 2;
     return {
-      SAMPLED_AT: time(Date.now() - (count - at) * every * 1000), EVERY_SECONDS: every, LOADED_ROWS_PER_SECOND: 250_000 * wave,
+      SAMPLED_AT: time(Date.now() - (count - at) * (every === 1 ? 1 : 120) * 1000), EVERY_SECONDS: every, LOADED_ROWS_PER_SECOND: 250_000 * wave,
       LOGGED_BYTES_PER_SECOND: 31_000_000 * wave, LOADS_PER_SECOND: 900 * wave, GROUPS_PER_SECOND: 12, REJECTED_ROWS_PER_SECOND: 3000 * wave,
       SYNCS_PER_SECOND: 420 / wave, LOAD_MEMORY_BYTES: 90_000_000 * wave, WAL_LIVE_BYTES: 210_000_000, RESIDENT_BYTES: 540_000_000,
       WAITING_LOADS: Math.round(20 * wave), CONNECTIONS: 40, RUNNING_STATEMENTS: 6,
@@ -48,7 +48,11 @@ export async function openDoor(port: number): Promise<{ server: Server; address:
     const path = new URL(incoming.url!, 'http://localhost').pathname;
     if (path.startsWith('/api/')) {
       const chunks: Buffer[] = [];
-      for await (const chunk of incoming) chunks.push(chunk as Buffer);
+      try {
+        for await (const chunk of incoming) chunks.push(chunk as Buffer);
+      } catch {
+        return; // The page has gone while it was sending.
+      }
       const body = Buffer.concat(chunks);
       const faked = /FROM information_schema\.(problems|server_samples)\b.*?(= 10)?/.exec(body.toString());
       const forward = request({ host: '127.0.0.1', port, path: incoming.url, method: incoming.method, headers: { ...incoming.headers, ...(faked ? { 'content-length': '19' } : {}) } }, (answer) => {

@@ -25,7 +25,7 @@ test('an ended token leads to the form and back to the same page', async ({ page
 test('a reload keeps the login, and log out drops the token', async ({ page }) => {
   await logIn(page);
   await page.reload();
-  await expect(page.getByRole('navigation')).toBeVisible();
+  await expect(page.getByRole('navigation', { name: 'Pages' })).toBeVisible();
   const stored = await page.evaluate(() => sessionStorage.getItem('tributary.session')!);
   expect(stored).toContain('Bearer trb_');
   const dropped = page.waitForResponse((response) => response.request().postData()?.includes('DROP TOKEN') ?? false);

@@ -5,7 +5,7 @@ export default defineConfig({
   testDir: '.',
   outputDir: '../test-results',
   workers: 1,
-  timeout: 20_000,
+  timeout: 60_000,
   reporter: 'list',
   globalSetup: './setup.ts',
   use: {

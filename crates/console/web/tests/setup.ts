@@ -45,16 +45,19 @@ export default async function setup(): Promise<() => Promise<void>> {
   authorization = `Basic ${btoa(`root:${PASSWORD}`)}`;
   await load('clicks', `1,home,2026-01-01 00:00:00\n${HOSTILE},bad,2026-01-01 00:00:00\n`);
 
+  // Rejected rows end after a while, so that pages which show the newest 200 keep the first.
   let id = 0;
   const timer = setInterval(() => {
     id += 1;
     const rows = Array.from({ length: 50 }, (_, at) => `${id * 50 + at},/page/${at},2026-01-01 00:00:00`).join('\n');
-    void load('clicks', `${rows}\n${id % 10 === 0 ? 'x,bad,now\n' : ''}`, { group_commit: 'async_mode' }).catch(() => undefined);
+    void load('clicks', `${rows}\n${id % 10 === 0 && id < 300 ? 'x,bad,now\n' : ''}`, { group_commit: 'async_mode' }).catch(() => undefined);
     if (id % 4 === 0) void load('orders', `${id},note\n`, { group_commit: 'async_mode' }).catch(() => undefined);
   }, 100);
 
   const door = await openDoor(port);
   process.env.CONSOLE = door.address;
+  process.env.SERVER = api;
+  process.env.STORAGE = directory;
   return async () => {
     clearInterval(timer);
     door.server.closeAllConnections();

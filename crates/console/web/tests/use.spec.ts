@@ -124,7 +124,7 @@ test('every way through the pages is there by keyboard', async ({ page }) => {
   await page.keyboard.press('Tab');
   await page.keyboard.type(PASSWORD);
   await page.keyboard.press('Enter');
-  await expect(page.getByRole('navigation')).toBeVisible();
+  await expect(page.getByRole('navigation', { name: 'Pages' })).toBeVisible();
   const reach = async (name: string) => {
     for (let press = 0; press < 40; press += 1) {
       if (await page.evaluate((wanted) => document.activeElement?.textContent?.trim() === wanted, name)) return;

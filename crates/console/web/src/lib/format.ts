@@ -11,6 +11,10 @@ export function count(value: Value): string {
   return Number.isSafeInteger(number) ? whole.format(number) : String(value);
 }
 
+export function rows(value: number): string {
+  return `${count(value)} ${value === 1 ? 'row' : 'rows'}`;
+}
+
 export function compact(value: number): string {
   return short.format(value);
 }

@@ -41,6 +41,13 @@ function forget(): void {
   sessionStorage.removeItem(KEY);
 }
 
+/** Ends the login whose credentials the server has refused, unless another one has begun since. */
+export function end(used: string): void {
+  if (session.current?.authorization !== used) return;
+  forget();
+  session.ended = true;
+}
+
 export async function logOut(): Promise<void> {
   const { current } = session;
   forget();
@@ -55,10 +62,7 @@ export async function sql(stmt: string, options: Options = {}): Promise<Answer> 
   try {
     return await execute(used, stmt, options);
   } catch (error) {
-    if (error instanceof Refused && session.current?.authorization === used) {
-      forget();
-      session.ended = true;
-    }
+    if (error instanceof Refused) end(used);
     throw error;
   }
 }

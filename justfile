@@ -47,6 +47,14 @@ torture duration="10m" *args:
 deny *args:
     cargo deny check {{args}}
 
+# the documentation site, with its links checked; just book serve
+book *args:
+    scripts/book {{args}}
+
+# the code blocks of the tutorial and the how-tos, against a release build
+test-docs *args:
+    scripts/test-docs {{args}}
+
 # the spelling of documents and comments
 spelling:
     scripts/spelling

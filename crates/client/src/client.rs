@@ -1,4 +1,4 @@
-//! A blocking connection of a user without a password.
+//! A blocking connection of a user.
 
 use crate::answer::{self, Answer, Form, OkAnswer, Rows};
 use crate::command::{self, Statement};
@@ -10,7 +10,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// A connection of root or another user without a password, over TCP unless another stream is given.
+/// A connection of root or another user, over TCP unless another stream is given.
 #[derive(Debug)]
 pub struct Client<S = TcpStream> {
     stream: BufReader<S>,
@@ -29,7 +29,7 @@ impl Client {
         Self::connect_as("root", address, database, patience)
     }
 
-    /// [`Client::connect`] as another user.
+    /// [`Client::connect`] as another user without a password.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses the client.
@@ -39,12 +39,26 @@ impl Client {
         database: Option<&str>,
         patience: Option<Duration>,
     ) -> Result<Self, ClientError> {
+        Self::connect_with(user, "", address, database, patience)
+    }
+
+    /// [`Client::connect`] as another user with a password, which is proved and never sent.
+    ///
+    /// # Errors
+    /// The server cannot be reached, refuses the client, or wants the password itself.
+    pub fn connect_with(
+        user: &str,
+        password: &str,
+        address: impl ToSocketAddrs,
+        database: Option<&str>,
+        patience: Option<Duration>,
+    ) -> Result<Self, ClientError> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(patience)?;
         stream.set_write_timeout(patience)?;
         let mut client = Self { stream: BufReader::new(stream) };
-        client.log_in(user, database)?;
+        client.log_in(user, password, database)?;
         Ok(client)
     }
 }
@@ -56,21 +70,34 @@ impl<S: Read + Write> Client<S> {
     /// No answer arrives, or the server refuses the client.
     pub fn over(stream: S, database: Option<&str>) -> Result<Self, ClientError> {
         let mut client = Self { stream: BufReader::new(stream) };
-        client.log_in("root", database)?;
+        client.log_in("root", "", database)?;
         Ok(client)
     }
 
-    fn log_in(&mut self, user: &str, database: Option<&str>) -> Result<(), ClientError> {
-        let (mut sequence, _greeting) = self.read()?;
-        let mut proof = login::of_user(user, database);
+    fn log_in(&mut self, user: &str, password: &str, database: Option<&str>) -> Result<(), ClientError> {
+        /// Of `caching_sha2_password`: the server knows the password's hash, or doesn't.
+        const IS_KNOWN: &[u8] = &[1, 3];
+        let (mut sequence, greeting) = self.read()?;
+        let mut proof = login::of_user(user, password, database, &greeting);
         loop {
             self.write(&proof, sequence.wrapping_add(1))?;
-            let answer;
+            let mut answer;
             (sequence, answer) = self.read()?;
+            if answer == IS_KNOWN {
+                (sequence, answer) = self.read()?;
+            }
             match answer.first() {
                 Some(0) => return Ok(()),
-                // Another way to prove the password: an empty one is proved by nothing.
-                Some(0xfe) => proof.clear(),
+                Some(0xfe) => {
+                    proof = login::of_switch(password, &answer)
+                        .ok_or_else(|| broken("the server wants another proof of the password"))?;
+                }
+                Some(1) => {
+                    return Err(broken(
+                        "the server wants the password itself, which this client does not send",
+                    )
+                    .into());
+                }
                 _ => return Err(broken("an unknown answer to the login").into()),
             }
         }
@@ -279,7 +306,7 @@ mod tests {
         client.execute(Statement(7), &[Value::Int(1)]).expect("executed");
         drop(client);
         let received = server.join().expect("the server's end");
-        assert_eq!(received[0], login::of_user("root", Some("db")));
+        assert_eq!(received[0], login::of_user("root", "", Some("db"), b"\x0agreeting"));
         assert_eq!(received[1], b"");
         assert_eq!(received[2], b"\x03SELECT a");
     }

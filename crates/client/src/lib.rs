@@ -1,13 +1,13 @@
-//! A small MySQL client, for tests, `tributary bench` and `tributary torture`, which talk to a server as its clients do.
+//! A small MySQL client, for tests, `tributary sql`, `bench` and `torture`, which talk to a server as its clients do.
 //!
-//! [`Client`] is a blocking connection of root without a password. It shows what drivers hide: the info text of an answer, the
+//! [`Client`] is a blocking connection, of root without a password unless another user is named. It shows what drivers hide: the info text of an answer, the
 //! number and state of an error. The pieces below it are for callers with a loop of their own: [`command`] makes payloads,
 //! [`packet`] frames them, [`affected_rows`] reads an answer. This crate knows MySQL's protocol and nothing of the server's code.
 //!
 //! | file | what happens there |
 //! | --- | --- |
 //! | `client` | the connection |
-//! | `login` | who the client says it is |
+//! | `login` | who the client says it is, and the proofs of its password |
 //! | `command`, `value` | statements and parameters → payloads |
 //! | `answer`, `binary`, `fields` | payloads → rows and success |
 //! | `error` | why a statement failed |

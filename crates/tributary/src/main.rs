@@ -13,7 +13,7 @@ mod serve;
 mod torture;
 mod wal;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use config::{Config, ConfigError};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,6 +38,11 @@ enum Command {
     Config(Sources),
     /// Measures a server with the loads of Doris's group commit manual
     Bench(tributary_bench::Bench),
+    Load(Box<tributary_cli::Load>),
+    Sql(tributary_cli::Sql),
+    Status(tributary_cli::Status),
+    #[command(hide = true)]
+    Generate(tributary_cli::Generate),
     Torture(torture::TortureArgs),
     #[command(subcommand)]
     Wal(wal::WalCommand),
@@ -86,12 +91,20 @@ fn main() -> ExitCode {
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         eprintln!("tributary: cannot raise the limit of open files: {error}");
     }
-    let outcome = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return tributary_cli::end_with(&error),
+    };
+    let outcome = match cli.command {
         Command::Serve(sources) => sources.load().map_err(Into::into).and_then(|config| serve::run(&config)),
         Command::Config(sources) => {
             sources.load().map(|config| print!("{}", config.describe())).map_err(Into::into)
         }
         Command::Bench(bench) => bench.run().map_err(Into::into),
+        Command::Load(load) => return load.run(),
+        Command::Sql(sql) => return sql.run(),
+        Command::Status(status) => return status.run(),
+        Command::Generate(generate) => generate.run(Cli::command()).map_err(Into::into),
         Command::Torture(torture) => return torture.run(),
         Command::Wal(command) => match command.run() {
             Ok(code) => return code,

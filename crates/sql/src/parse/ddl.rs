@@ -179,7 +179,7 @@ fn clause(cursor: &mut Cursor<'_>, create: &mut CreateTable) -> Parsed<bool> {
 
 fn refuse_clause(cursor: &Cursor<'_>) -> Parsed<()> {
     let (what, remedy) = match cursor.word().map(str::to_ascii_uppercase).as_deref() {
-        Some("PRIMARY") => ("PRIMARY KEY", "use DUPLICATE KEY"),
+        Some("PRIMARY") => ("PRIMARY KEY", "use UNIQUE KEY"),
         Some("ORDER" | "CLUSTER") => {
             ("ORDER BY or CLUSTER BY in CREATE TABLE", "rows are sorted by the key columns")
         }

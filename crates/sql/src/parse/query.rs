@@ -5,8 +5,13 @@ use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::file_calls::FileCall;
 use crate::parse::{insert, unsupported};
-use sqlparser::ast::{Expr, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, TableWithJoins};
+use crate::visit::walk_query;
+use sqlparser::ast::{
+    Expr, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, TableFactor, TableWithJoins,
+    Visitor,
+};
 use sqlparser::tokenizer::Token;
+use std::ops::ControlFlow;
 use tributary_types::{ErrorCode, SqlError};
 
 impl SelectQuery {
@@ -56,6 +61,9 @@ pub(crate) fn select(cursor: &mut Cursor<'_>) -> Parsed<SelectQuery> {
     }
     let mut ast = cursor.query()?;
     refuse_writes(&ast)?;
+    if cursor.sql().as_bytes().windows(6).any(|word| word.eq_ignore_ascii_case(b"sample")) {
+        refuse_samples(&ast)?;
+    }
     // A query reads one version of each table, whatever it would lock.
     ast.locks.clear();
     let _ = cursor.eat_all("LOCK IN SHARE MODE");
@@ -64,6 +72,28 @@ pub(crate) fn select(cursor: &mut Cursor<'_>) -> Parsed<SelectQuery> {
         text: cursor.sql().trim_end_matches([' ', '\t', '\r', '\n', ';']).to_owned(),
         reads_hidden: false,
     })
+}
+
+/// Refuses `TABLESAMPLE(…)` and `SAMPLE …`, which would be read as if they were not there.
+fn refuse_samples(query: &Query) -> Parsed<()> {
+    struct Find;
+    impl Visitor for Find {
+        type Break = ();
+        fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+            match factor {
+                TableFactor::Table { sample: Some(_), .. } | TableFactor::Derived { sample: Some(_), .. } => {
+                    ControlFlow::Break(())
+                }
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    match walk_query(query, &mut Find) {
+        ControlFlow::Break(()) => {
+            Err(unsupported::refuse("TABLESAMPLE", "use WHERE RAND() < 0.01, or LIMIT for any rows"))
+        }
+        ControlFlow::Continue(()) => Ok(()),
+    }
 }
 
 fn refuse_writes(query: &Query) -> Parsed<()> {

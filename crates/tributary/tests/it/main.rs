@@ -18,6 +18,8 @@ mod bad_http;
 mod bad_insert;
 mod bad_statements;
 mod broker_load;
+mod cli_load;
+mod cli_sql;
 mod columnar_load;
 mod command_line;
 mod console;

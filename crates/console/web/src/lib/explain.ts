@@ -7,7 +7,7 @@ export function isPlan(answer: Answer): boolean {
   return answer.columns.length === 1 && answer.columns[0]!.name === 'Explain String';
 }
 
-export function planText(answer: Answer): string {
+export function textOfPlan(answer: Answer): string {
   return answer.rows.map((row) => String(row[0] ?? '')).join('\n');
 }
 

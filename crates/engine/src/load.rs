@@ -469,6 +469,11 @@ impl Load {
         });
     }
 
+    /// Whether only rows decide what the load stores, and not what was there before.
+    pub fn is_of_rows_alone(&self) -> bool {
+        self.extras.as_ref().is_none_or(|extras| extras.known_keys.is_none())
+    }
+
     /// Each row of the load is found in one of these partitions when it is decoded.
     pub fn is_found_in(&mut self, partitions: Option<&Arc<Partitions>>) {
         self.sink.found_in = partitions.cloned();
@@ -515,6 +520,11 @@ impl Load {
     /// The rows can't be written; the load can't be finished any more.
     pub async fn push(&mut self, loads: &Loads, blocks: Vec<Block>) -> Result<(), SinkError> {
         self.sink.push(loads, blocks).await
+    }
+
+    /// The place behind the load's rows; `None` if some are in data files.
+    pub fn mark(&self) -> Option<sink::Mark> {
+        self.sink.mark()
     }
 
     /// The sink of the load's rows.

@@ -407,6 +407,8 @@ pub struct Insert {
     pub overwrites_touched: bool,
     pub columns: Option<Vec<String>>,
     pub source: InsertSource,
+    /// `ON DUPLICATE KEY UPDATE c = VALUES(c), …`: the columns that get their new values in rows that exist.
+    pub on_duplicate: Option<Vec<String>>,
 }
 
 /// `LOAD DATA [LOCAL] INFILE …`

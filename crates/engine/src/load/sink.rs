@@ -60,6 +60,13 @@ pub(crate) struct LoadSink {
     increment: Option<Box<Increment>>,
 }
 
+/// A place among the rows that a sink has taken, as long as all of them are in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    blocks: usize,
+    bytes: u64,
+}
+
 /// The right of one load to write data files, which its lanes share.
 type Turn = Arc<OnceCell<OwnedSemaphorePermit>>;
 
@@ -237,6 +244,26 @@ impl LoadSink {
             loads.ddl.make_partitions(&self.table, &self.schema, &blocks).await?;
         }
         if self.take(blocks) { Ok(()) } else { self.counted(loads).await }
+    }
+
+    /// The place behind the rows that it has; `None` if some are in data files.
+    pub fn mark(&self) -> Option<Mark> {
+        let is_in_memory = self.writer.is_none() && !self.is_broken && self.lane_bytes == 0;
+        is_in_memory.then_some(Mark { blocks: self.blocks.len(), bytes: self.bytes })
+    }
+
+    /// Gives up the rows behind a mark. `false`: they are in data files, and nothing has changed.
+    pub fn back_to(&mut self, mark: Mark) -> bool {
+        if self.mark().is_none() || mark.blocks > self.blocks.len() {
+            return false;
+        }
+        self.blocks.truncate(mark.blocks);
+        self.bytes = mark.bytes;
+        let held_bytes = self.held_bytes();
+        if let Some(held) = &mut self.held {
+            held.set(held_bytes);
+        }
+        true
     }
 
     /// Takes rows into memory. Whether they are too few to be counted.

@@ -93,8 +93,6 @@ impl EngineSession {
     }
 
     /// SAVEPOINT and what goes back to one.
-    ///
-    /// The rows of a transaction can't be divided: going back is possible if none were added since, or if none were there before.
     pub(super) async fn run_savepoint(
         &mut self,
         verb: SavepointVerb,
@@ -109,9 +107,9 @@ impl EngineSession {
                 SavepointVerb::Release | SavepointVerb::RollBackTo => Err(unknown()),
             };
         };
+        let here = transaction.savepoint();
         let savepoints = &mut transaction.savepoints;
         let place = savepoints.iter().position(|(other, _)| other.eq_ignore_ascii_case(name));
-        let inserts = transaction.inserts;
         match (verb, place) {
             (SavepointVerb::Set, place) => {
                 if let Some(place) = place {
@@ -123,24 +121,21 @@ impl EngineSession {
                     );
                     return Err(SqlError::detail(ErrorCode::Unknown, text));
                 }
-                savepoints.push((name.to_owned(), inserts));
+                savepoints.push((name.to_owned(), here));
             }
             (_, None) => return Err(unknown()),
             (SavepointVerb::Release, Some(place)) => savepoints.truncate(place),
             (SavepointVerb::RollBackTo, Some(place)) => {
-                let before = savepoints[place].1;
-                if before != inserts && before > 0 {
+                let savepoint = savepoints[place].1;
+                savepoints.truncate(place + 1);
+                if !self.back_to(savepoint).await {
                     return Err(SqlError::detail(
                         ErrorCode::NotSupported,
                         format!(
-                            "ROLLBACK TO SAVEPOINT {name} is not supported after rows were inserted both before and after it: \
-                             the transaction is as it was; ROLLBACK takes all of it back"
+                            "ROLLBACK TO SAVEPOINT {name} is not supported after UPDATE, partial updates or rows that went to data \
+                             files: the transaction can only be rolled back as a whole"
                         ),
                     ));
-                }
-                savepoints.truncate(place + 1);
-                if before != inserts {
-                    self.take_back_inserts("rollback to a savepoint").await;
                 }
             }
         }

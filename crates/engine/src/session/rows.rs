@@ -12,3 +12,4 @@ pub(super) mod load_data;
 mod loads;
 mod overwrite;
 mod replay;
+mod upsert;

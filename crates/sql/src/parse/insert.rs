@@ -1,6 +1,6 @@
 //! `INSERT`, in all the forms that are not hot.
 
-use crate::ast::{Insert, InsertSource, Statement, Value};
+use crate::ast::{Insert, InsertSource, Name, Statement, Value};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::{partition, query, unsupported};
@@ -37,9 +37,7 @@ pub(crate) fn insert(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         None if cursor.eat("SET") => assignments(cursor)?,
         columns => (columns, source(cursor)?),
     };
-    if cursor.is("ON") && cursor.is_nth(1, "DUPLICATE") {
-        return Err(unsupported::refuse("INSERT … ON DUPLICATE KEY UPDATE", "use INSERT INTO"));
-    }
+    let on_duplicate = on_duplicate(cursor)?;
     Ok(Statement::Insert(Box::new(Insert {
         table,
         label,
@@ -48,7 +46,51 @@ pub(crate) fn insert(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         overwrites_touched,
         columns,
         source,
+        on_duplicate,
     })))
+}
+
+/// `[AS new] ON DUPLICATE KEY UPDATE column = VALUES(column), column = new.column, column = column`. The last one changes nothing.
+fn on_duplicate(cursor: &mut Cursor<'_>) -> Parsed<Option<Vec<String>>> {
+    let alias = match cursor.is("AS") && cursor.is_nth(2, "ON") {
+        true => {
+            cursor.advance();
+            Some(cursor.identifier("an alias of the new row")?)
+        }
+        false => None,
+    };
+    if !cursor.eat_all("ON DUPLICATE KEY UPDATE") {
+        return Ok(None);
+    }
+    let updated = cursor.list(|cursor| updated(cursor, alias.as_deref()))?;
+    Ok(Some(updated.into_iter().flatten().collect()))
+}
+
+/// The column of one assignment; `None` if it changes nothing.
+fn updated(cursor: &mut Cursor<'_>, alias: Option<&str>) -> Parsed<Option<String>> {
+    let Name { table: column, .. } = cursor.name()?;
+    cursor.expect_token(&Token::Eq)?;
+    let other = || {
+        unsupported::refuse(
+            &format!("ON DUPLICATE KEY UPDATE {column} = … of anything but the new value"),
+            &format!("use {column} = VALUES({column})"),
+        )
+    };
+    let is_function = cursor.is_any(&["VALUES", "VALUE"]) && *cursor.peek_nth(1) == Token::LParen;
+    let (of, is_new) = if is_function {
+        cursor.advance();
+        let mut columns = cursor.parenthesized(Cursor::name)?;
+        (columns.remove(0), true)
+    } else {
+        let of = cursor.name().map_err(|_| other())?;
+        let is_new = alias.is_some() && of.db.as_deref() == alias;
+        (of, is_new)
+    };
+    let ends = cursor.at_end() || matches!(cursor.peek(), Token::Comma | Token::SemiColon);
+    if !ends || !of.table.eq_ignore_ascii_case(&column) {
+        return Err(other());
+    }
+    Ok(is_new.then_some(column))
 }
 
 /// `WITH LABEL l`, but not a CTE that is called `label`.

@@ -229,7 +229,14 @@ fn statements_that_are_not_built_are_refused_by_name() {
         ("with x as (select 1) insert into t select 1", "INSERT after WITH"),
         ("explain update t set a = 1", "EXPLAIN UPDATE"),
         ("insert ignore into t values (1)", "INSERT IGNORE"),
-        ("insert into t values (1) on duplicate key update a = 1", "INSERT … ON DUPLICATE KEY UPDATE"),
+        (
+            "insert into t values (1) on duplicate key update a = 1",
+            "ON DUPLICATE KEY UPDATE a = … of anything but the new value",
+        ),
+        (
+            "insert into t values (1) on duplicate key update a = a + 1",
+            "ON DUPLICATE KEY UPDATE a = … of anything but the new value",
+        ),
         ("show routine", "SHOW ROUTINE"),
     ] {
         let refused = error(sql);
@@ -252,6 +259,20 @@ fn inserts_of_mysql_are_inserts() {
     ] {
         assert_eq!(insert_of(sql), expected, "{sql}");
     }
+}
+
+#[test]
+fn an_upsert_names_the_columns_that_change() {
+    let of =
+        |clause: &str| insert_of(&format!("insert into t (k, a, b) values (1, 2, 3) {clause}")).on_duplicate;
+    assert_eq!(of(""), None);
+    for clause in [
+        "ON DUPLICATE KEY UPDATE a = VALUES(a), `b` = values(`b`), k = k",
+        "as new on duplicate key update a = new.a, t.b = `new`.`b`, k = t.k;",
+    ] {
+        assert_eq!(of(clause), Some(vec!["a".to_owned(), "b".to_owned()]), "{clause}");
+    }
+    assert_eq!(of("on duplicate key update k = k"), Some(Vec::new()));
 }
 
 #[test]

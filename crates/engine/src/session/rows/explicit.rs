@@ -7,7 +7,7 @@ use crate::answer::{Answer, Done};
 use crate::load::info::LoadInfo;
 use crate::load::lanes::Read;
 use crate::load::partial_update::KnownKeys;
-use crate::load::sink::SinkError;
+use crate::load::sink::{Mark, SinkError};
 use crate::load::{Finished, Load, LoadCommitted, LoadLabel, LoadLimits, Outcome, Tally};
 use crate::session::{EngineSession, LastInsert};
 use std::sync::Arc;
@@ -23,8 +23,29 @@ pub(crate) struct ExplicitTransaction {
     load: Option<TransactionLoad>,
     /// How many INSERTs have added rows.
     pub(in crate::session) inserts: u64,
-    /// Names, and how many INSERTs were before.
-    pub(in crate::session) savepoints: Vec<(String, u64)>,
+    pub(in crate::session) savepoints: Vec<(String, Savepoint)>,
+    /// Going back to a savepoint was asked for and not possible: nothing of it may be stored.
+    is_doomed: bool,
+}
+
+/// A place in a transaction.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::session) struct Savepoint {
+    /// How many INSERTs were before.
+    inserts: u64,
+    /// The rows of then; `None`: there were none, or they can't be told from later ones.
+    rows: Option<(Mark, Counts, usize)>,
+}
+
+impl ExplicitTransaction {
+    /// The place behind everything that was inserted.
+    pub(in crate::session) fn savepoint(&self) -> Savepoint {
+        let rows = self.load.as_ref().and_then(|TransactionLoad { load, read, .. }| {
+            let mark = load.is_of_rows_alone().then(|| load.mark()).flatten()?;
+            Some((mark, read.counts, read.rejects.len()))
+        });
+        Savepoint { inserts: self.inserts, rows }
+    }
 }
 
 struct TransactionLoad {
@@ -47,6 +68,7 @@ impl EngineSession {
                 load: None,
                 inserts: 0,
                 savepoints: Vec::new(),
+                is_doomed: false,
             });
         }
         let label = self.transaction.as_ref().map(|transaction| &transaction.label);
@@ -106,6 +128,13 @@ impl EngineSession {
     }
 
     pub(in crate::session) async fn commit(&mut self) -> Result<Answer, SqlError> {
+        if self.transaction.as_ref().is_some_and(|transaction| transaction.is_doomed) {
+            self.discard_transaction("a rollback to a savepoint had failed").await;
+            return Err(SqlError::detail(
+                ErrorCode::Unknown,
+                "the transaction was rolled back, because its ROLLBACK TO SAVEPOINT was not possible: run it again from BEGIN",
+            ));
+        }
         let Some(ExplicitTransaction { label, load, .. }) = self.transaction.take() else {
             return Ok(Answer::ok());
         };
@@ -159,13 +188,38 @@ impl EngineSession {
         Ok(Answer::Done(Done { info, ..Done::default() }))
     }
 
-    /// Takes all rows of the open transaction back, which goes on.
-    pub(in crate::session) async fn take_back_inserts(&mut self, reason: &str) {
-        let Some(transaction) = &mut self.transaction else { return };
-        transaction.inserts = 0;
-        if let Some(open) = transaction.load.take() {
-            open.load.abort(reason).await;
+    /// Takes the rows behind a savepoint of the open transaction back, which goes on. `false`: that is not possible, and the
+    /// transaction can only be rolled back.
+    pub(in crate::session) async fn back_to(&mut self, savepoint: Savepoint) -> bool {
+        let Some(transaction) = &mut self.transaction else { return true };
+        if transaction.inserts == savepoint.inserts {
+            return true;
         }
+        if savepoint.inserts == 0 {
+            transaction.inserts = 0;
+            if let Some(open) = transaction.load.take() {
+                open.load.abort("rollback to a savepoint").await;
+            }
+            return true;
+        }
+        let is_back = match (&mut transaction.load, savepoint.rows) {
+            (Some(TransactionLoad { load, read, .. }), Some((mark, counts, rejects)))
+                if load.is_of_rows_alone() =>
+            {
+                let is_back = load.sink().back_to(mark);
+                if is_back {
+                    read.counts = counts;
+                    read.rejects.truncate(rejects);
+                }
+                is_back
+            }
+            _ => false,
+        };
+        match is_back {
+            true => transaction.inserts = savepoint.inserts,
+            false => transaction.is_doomed = true,
+        }
+        is_back
     }
 
     /// Rolls the open transaction back, if there is one.

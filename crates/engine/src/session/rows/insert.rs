@@ -16,6 +16,7 @@ use crate::load::partial_update::{self, KnownKeys};
 use crate::load::{self, Finished, Load, LoadCommitted, LoadDetails, LoadError, LoadLimits, Outcome, Tally};
 use crate::session::compat::Warning;
 use crate::session::rows::insert_parts;
+use crate::session::rows::upsert::{Upsert, upsert};
 use crate::session::{EngineSession, LastInsert};
 use crate::variables::QUERY_TIMEOUT_DEFAULT_SECONDS;
 use futures::StreamExt;
@@ -261,7 +262,17 @@ impl EngineSession {
         }
         let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
         let (table, partitions) = self.engine.ddl.table_of_partitions(table, &insert.partitions)?;
-        let target = self.insert_target(&table, insert.columns.as_deref()).await?;
+        let columns = insert.columns.as_deref();
+        let upserts = match &insert.on_duplicate {
+            Some(updated) => Some(table.with_def(|def| upsert(def, columns, updated))?),
+            None => None,
+        };
+        let target = match upserts {
+            Some(Upsert::Partial) => {
+                Box::pin(partial_target(Arc::clone(&self.engine), &table, columns)).await?
+            }
+            Some(Upsert::Whole) | None => self.insert_target(&table, columns).await?,
+        };
         let def = Arc::clone(target.table());
         let target = target.into_partitions(&partitions)?;
         let label = insert.label.as_deref().map(Label::new).transpose()?;
@@ -277,8 +288,9 @@ impl EngineSession {
                 ),
             ));
         }
-        let traits =
+        let mut traits =
             LoadTraits { has_label: label.is_some(), partitions: !partitions.is_any(), ..self.traits(0) };
+        traits.partial_update |= upserts == Some(Upsert::Partial);
         match insert.source {
             InsertSource::Values(rows) => {
                 let right = self.engine.loads.right(&self.principal, &table, None);

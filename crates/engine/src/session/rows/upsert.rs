@@ -1,0 +1,76 @@
+//! `INSERT … ON DUPLICATE KEY UPDATE`: a load of whole rows, or of some columns, into a table with UNIQUE KEY.
+//!
+//! In such a table a row replaces the one of its key, and a partial update keeps the other columns. Both are what the clause asks for if
+//! it gives each inserted column its new value; anything else would depend on whether the row exists, and is refused.
+
+use crate::load::partial_update;
+use tributary_types::{ErrorCode, SqlError, TableDef};
+
+/// The rows that an upsert loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Upsert {
+    /// Rows as they are: there is no key, or they have all columns.
+    Whole,
+    /// Rows with some columns; those that exist keep the others.
+    Partial,
+}
+
+/// How the clause is carried out, which updates these columns of the `named` ones (`None`: all).
+///
+/// # Errors
+/// It can't be, in a way that does not depend on which rows exist.
+pub(super) fn upsert(
+    def: &TableDef,
+    named: Option<&[String]>,
+    updated: &[String],
+) -> Result<Upsert, SqlError> {
+    if def.keys.keeps_all_rows() {
+        return Ok(Upsert::Whole);
+    }
+    if !def.keys.is_unique() {
+        return Err(refused(
+            "the table has an AGGREGATE KEY, whose columns say how rows are merged: leave the clause out",
+        ));
+    }
+    let has = |names: &[String], name: &str| names.iter().any(|one| one.eq_ignore_ascii_case(name));
+    let all: Vec<String> = def.schema.visible().map(|column| column.name.clone()).collect();
+    let inserted = named.unwrap_or(&all);
+    if let Some(unknown) = updated.iter().find(|name| !has(inserted, name)) {
+        return Err(refused(&format!(
+            "column '{unknown}' has no new value: name it among the inserted columns"
+        )));
+    }
+    let mut lacks_columns = false;
+    for column in def.schema.visible() {
+        let (is_inserted, is_updated) = (has(inserted, &column.name), has(updated, &column.name));
+        match (column.is_key, is_inserted) {
+            (true, false) => {
+                return Err(refused(&format!(
+                    "column '{}' is of the key, which alone says whether a row exists: insert it, too",
+                    column.name
+                )));
+            }
+            (false, true) if !is_updated => {
+                return Err(refused(&format!(
+                    "column '{}' would get its value in new rows only: write {} = VALUES({}), too, or do not insert it",
+                    column.name, column.name, column.name
+                )));
+            }
+            (false, false) if column.generated.is_none() => lacks_columns = true,
+            _ => {}
+        }
+    }
+    if !lacks_columns {
+        return Ok(Upsert::Whole);
+    }
+    if !partial_update::is_possible(def) {
+        return Err(refused(
+            "the table has no merge-on-write, so that a row can't be changed in part: insert all columns",
+        ));
+    }
+    Ok(Upsert::Partial)
+}
+
+fn refused(text: &str) -> SqlError {
+    SqlError::detail(ErrorCode::NotSupported, format!("ON DUPLICATE KEY UPDATE is not possible here: {text}"))
+}

@@ -11,7 +11,7 @@ use tributary_types::{ErrorCode, SqlError, TableDef};
 pub(super) enum Upsert {
     /// Rows as they are: there is no key, or they have all columns.
     Whole,
-    /// Rows with some columns; those that exist keep the others.
+    /// Rows with some columns; existing ones keep the others.
     Partial,
 }
 

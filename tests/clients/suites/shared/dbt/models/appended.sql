@@ -1,0 +1,3 @@
+{{ config(materialized='incremental') }}
+select id, name from {{ ref('orders') }}
+{% if is_incremental() %} where id >= 3 {% endif %}

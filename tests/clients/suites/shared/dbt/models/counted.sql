@@ -1,0 +1,2 @@
+{{ config(materialized='table') }}
+select count(*) as c from {{ ref('large') }}

@@ -43,7 +43,7 @@ public class DriverChecks {
     private static boolean peer;
 
     public static void main(String[] arguments) throws Exception {
-        Server server = Server.start(arguments[0]);
+        Server server = Server.start(arguments[0], "?MYSQL_DDL=compat");
         String driver = System.getProperty("suite.variant");
         mysql = driver.startsWith("mysql");
         oldMaria = driver.startsWith("mariadb-2");

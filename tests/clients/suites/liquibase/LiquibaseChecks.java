@@ -1,3 +1,4 @@
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -151,16 +152,24 @@ public class LiquibaseChecks {
     private static void twoAtOnce() throws Exception {
         sql.run("CREATE DATABASE together");
         // Two that create the tables of the log and of the lock at once disturb each other on every server.
-        with("together", liquibase -> liquibase.checkLiquibaseTables(false, null, new Contexts(), new LabelExpression()));
+        with("together", liquibase -> {
+            liquibase.checkLiquibaseTables(false, null, new Contexts(), new LabelExpression());
+            LockServiceFactory.getInstance().getLockService(liquibase.getDatabase()).init();
+        });
         List<Process> both = new ArrayList<>();
+        List<Path> logs = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
+            logs.add(Files.createTempFile("liquibase", ".log"));
             both.add(new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
                     System.getProperty("java.class.path"), "-Dsuite.sources=" + System.getProperty("suite.sources"), "LiquibaseChecks",
-                    "--update", url, "together").redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.DISCARD).start());
+                    "--update", url, "together").redirectErrorStream(true).redirectOutput(logs.get(i).toFile()).start());
         }
-        for (Process process : both) {
-            Checks.holds(process.waitFor(120, TimeUnit.SECONDS), "an update does not end");
-            Checks.same(0, process.exitValue(), "exit code");
+        for (int i = 0; i < 2; i++) {
+            Checks.holds(both.get(i).waitFor(120, TimeUnit.SECONDS), "an update does not end");
+            String log = Files.readString(logs.get(i));
+            Files.delete(logs.get(i));
+            Checks.same(0, both.get(i).exitValue(), "exit code of " + log.lines().filter(line -> line.contains("Exception"))
+                    .reduce("an update", (first, second) -> first + "; " + second));
         }
         Checks.same(7L, sql.number("SELECT COUNT(*) FROM together.DATABASECHANGELOG"), "change log");
         Checks.same(3L, sql.number("SELECT COUNT(*) FROM together.people"), "people");

@@ -12,9 +12,9 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tributary_decode::{Block, BlockBuilder};
 use tributary_ingest::IngestOptions;
-use tributary_ingest::wal_space::WalLimit;
 use tributary_sql::Statement;
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
+use tributary_types::Portion;
 use tributary_types::{Egress, Principal, StoredVerifiers, TableRef, TableSchema};
 use walkdir::WalkDir;
 
@@ -60,7 +60,7 @@ impl TestEngine {
             ingest: IngestOptions {
                 wal_dirs: vec![directory.path().join("wal")],
                 retired_wal_dirs: Vec::new(),
-                wal_limit: WalLimit::Percent(10),
+                wal_limit: Portion::Percent(10),
                 wal: tributary_wal::WalOptions { segment_bytes: 1 << 20, ..Default::default() },
                 memory_limit_bytes: 64 << 20,
                 keys_dir: directory.path().join("load_keys"),

@@ -8,7 +8,7 @@
 //! | `samples` | rates and sizes of the last 15 minutes and of the last day |
 //! | `findings` | what is looked at, and what is found |
 //! | `problems` | findings that last, and since when |
-//! | `process` | the process's memory and file descriptors |
+//! | `process` | the process's file descriptors |
 //!
 //! Not here: any reaction. Limits, back-pressure and readiness decide for themselves.
 
@@ -19,7 +19,6 @@ mod samples;
 
 pub(crate) use findings::{Looked, RoutineView};
 pub(crate) use problems::Problem;
-pub(crate) use process::resident_bytes;
 pub(crate) use samples::{Sample, Sizes};
 
 use parking_lot::Mutex;

@@ -20,11 +20,14 @@ use tributary_mysql::{
 use tributary_types::{DataType, ErrorCode, SqlError};
 
 /// The longest packet that the server takes.
-const PACKET_BYTES_MAX: usize = 1 << 16;
+pub(crate) const PACKET_BYTES_MAX: usize = 1 << 16;
 /// `root` logs in without a password: `PROTOCOL_41`, `SECURE_CONNECTION`, `PLUGIN_AUTH`,
 /// `MULTI_STATEMENTS`.
-const LOGIN: &[u8] = b"\x3c\0\0\x01\x05\xa2\x0b\0\0\0\0\x01\x2d\
+pub(crate) const LOGIN: &[u8] = b"\x3c\0\0\x01\x05\xa2\x0b\0\0\0\0\x01\x2d\
     \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0root\0\0mysql_native_password\0";
+
+/// The beginning of a challenge, whose rest is random.
+pub(crate) const CHALLENGE: &[u8] = b"\xfemysql_native_password\0";
 
 thread_local! {
     static RUNTIME: LazyCell<Runtime> = LazyCell::new(|| {
@@ -47,9 +50,8 @@ pub fn mysql(data: &[u8]) {
 }
 
 /// The statements that reached the session, and the packets that the client got.
-fn run(pieces: Vec<Vec<u8>>) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
-    let calls = Arc::default();
-    let hooks = Arc::new(Hooks { calls: Arc::clone(&calls) });
+pub(crate) fn run(pieces: Vec<Vec<u8>>) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+    let (hooks, calls) = Hooks::noting();
     let options = ServeOptions { max_allowed_packet: PACKET_BYTES_MAX, ..ServeOptions::default() };
     let answer = RUNTIME.with(|runtime| runtime.block_on(converse(pieces, hooks, options)));
     let calls = std::mem::take(&mut *calls.lock());
@@ -60,7 +62,6 @@ fn run(pieces: Vec<Vec<u8>>) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
 fn packets(mut bytes: &[u8]) -> Vec<Vec<u8>> {
     /// An error packet with the number 1105.
     const INTERNAL: &[u8] = b"\xff\x51\x04";
-    const CHALLENGE: &[u8] = b"\xfemysql_native_password\0";
     let mut packets = Vec::new();
     while !bytes.is_empty() {
         assert!(bytes.len() >= 4, "a header that is cut off");
@@ -103,8 +104,21 @@ fn check_calls(mut bytes: &[u8], calls: &[Vec<u8>]) {
     assert_eq!(calls.next(), None, "a statement that nobody sent");
 }
 
-struct Hooks {
-    calls: Arc<Mutex<Vec<Vec<u8>>>>,
+/// Statements, each behind its command, in order.
+pub(crate) type Calls = Arc<Mutex<Vec<Vec<u8>>>>;
+
+/// Sessions that record their statements.
+pub(crate) struct Hooks {
+    calls: Calls,
+    /// Whether each session that was opened is encrypted.
+    pub(crate) sessions: Mutex<Vec<bool>>,
+}
+
+impl Hooks {
+    pub(crate) fn noting() -> (Arc<Self>, Calls) {
+        let calls = Calls::default();
+        (Arc::new(Self { calls: Arc::clone(&calls), sessions: Mutex::default() }), calls)
+    }
 }
 
 #[async_trait]
@@ -118,16 +132,17 @@ impl ServerHooks for Hooks {
     }
 
     async fn open_session(&self, info: ConnectionInfo) -> Result<Box<dyn Session>, SqlError> {
-        if info.database.is_some_and(|name| name.starts_with('x')) {
+        if info.database.as_ref().is_some_and(|name| name.starts_with('x')) {
             return Err(SqlError::new(ErrorCode::UnknownDatabase, "Unknown database"));
         }
+        self.sessions.lock().push(info.tls.is_some());
         Ok(Box::new(Noting { calls: Arc::clone(&self.calls) }))
     }
 }
 
 /// Records statements. The first letter of one determines its answer.
 struct Noting {
-    calls: Arc<Mutex<Vec<Vec<u8>>>>,
+    calls: Calls,
 }
 
 impl Noting {

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tributary_decode::{BlockBuilder, InsertOptions, Target, ValuesOutcome, decode_values};
-use tributary_ingest::wal_space::WalLimit;
 use tributary_ingest::{
     Ingest, IngestMetrics, IngestOptions, LabelStore, LoadRows, SchemaHistory, SourcePosition,
     TransactionInfo,
 };
 use tributary_table::{StoreOptions, Table, TableStore};
+use tributary_types::Portion;
 use tributary_types::{SchemaVersion, TableDef, TableId, TableProperties, TableSchema, TxnId};
 use tributary_wal::{MemDisk, WalOptions};
 
@@ -71,7 +71,7 @@ async fn open(def: &Arc<TableDef>) -> (Arc<Ingest>, Arc<Table>) {
     let options = IngestOptions {
         wal_dirs: vec![PathBuf::from("/wal")],
         retired_wal_dirs: Vec::new(),
-        wal_limit: WalLimit::Bytes(4 << 30),
+        wal_limit: Portion::Bytes(4 << 30),
         wal: WalOptions::default(),
         memory_limit_bytes: 4 << 30,
         keys_dir: PathBuf::from("/keys"),

@@ -1,6 +1,7 @@
 //! Errors of loads after their rows were decoded.
 
 use std::time::Duration;
+use tributary_types::memory::MemoryFull;
 use tributary_types::{ErrorCode, Label, LoadKey, LoadName, Retry, SqlError, TableRef, TxnId};
 use tributary_wal::WalError;
 
@@ -40,6 +41,8 @@ pub enum IngestError {
          nothing of the load was kept, retry it"
     )]
     BodiesFull { held: u64, limit: u64, seconds: u64 },
+    #[error("{0}; nothing of the load was kept")]
+    ProcessFull(MemoryFull),
     #[error(
         "two-phase loads that wait for their commit or abort hold {used} of the {limit} bytes of memory that they may hold \
          together; nothing of the load was kept: commit or abort some of them, then retry it"
@@ -152,6 +155,7 @@ impl IngestError {
             Self::PartitionDropped(_) | Self::OldSchema => Retry::Safe,
             Self::MemoryFull { .. }
             | Self::BodiesFull { .. }
+            | Self::ProcessFull(_)
             | Self::Blocked { .. }
             | Self::NameRunning { .. }
             | Self::KeysUnreadable(_) => Retry::After(SOON),

@@ -1,13 +1,12 @@
 //! The crate's needs from its owner: settings, and data that the catalog persists.
 
-use crate::maintenance::wal_space::WalLimit;
 use crate::transactions::{SourcePosition, TransactionInfo};
 use async_trait::async_trait;
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_types::{SchemaVersion, TableId, TableSchema, TxnId};
+use tributary_types::{Portion, SchemaVersion, TableId, TableSchema, TxnId};
 use tributary_wal::WalOptions;
 
 /// Persists retained labels and the positions of sources beyond the life of the log. Implemented by the catalog.
@@ -38,7 +37,7 @@ pub struct IngestOptions {
     pub wal_dirs: Vec<PathBuf>,
     /// Directories of logs that may still contain rows but accept no new tables.
     pub retired_wal_dirs: Vec<PathBuf>,
-    pub wal_limit: WalLimit,
+    pub wal_limit: Portion,
     pub wal: WalOptions,
     /// Bytes of rows in memory (groups and memtables) at which loads wait for flushes.
     pub memory_limit_bytes: u64,

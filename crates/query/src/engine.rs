@@ -20,7 +20,7 @@ use crate::model::{QueryOptions, QueryResult, ResultColumn, SessionView, Spill};
 use crate::namespace::Namespace;
 use crate::planning::{LastRule, StopRule, interleaved};
 use crate::run::giving_way::joins_give_way;
-use crate::run::memory;
+use crate::run::memory::{self, PoolOfProcess};
 use crate::run::output::{self, Nested};
 use crate::run::{places, rows};
 use crate::scan::provider::SnapshotProvider;
@@ -142,7 +142,7 @@ impl QueryEngine {
         let pool =
             TrackConsumersPool::new(FairSpillPool::new(options.memory_limit_bytes), MEMORY_CONSUMERS_NAMED);
         let runtime = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(pool))
+            .with_memory_pool(Arc::new(PoolOfProcess(Arc::new(pool))))
             .with_disk_manager_builder(disk(options.spill))
             .build_arc()
             .map_err(|error| plan_error(&error))?;
@@ -374,6 +374,7 @@ impl QueryEngine {
         params: &[ScalarValue],
         mut functions: TableFunctions,
     ) -> Result<(LogicalPlan, Rewritten), SqlError> {
+        memory::wait(session.stop.as_ref()).await?;
         let over_files = self.with_files(session, query, &mut functions).await?;
         let query = over_files.as_ref().unwrap_or(query);
         let mut settled = SettledSnapshots::new();

@@ -5,6 +5,7 @@ use datafusion::parquet::errors::ParquetError;
 use regex::{Captures, Regex};
 use std::sync::LazyLock;
 use tributary_table::TableError;
+use tributary_types::memory::{self, MemoryFull};
 use tributary_types::{ErrorCode, SqlError};
 
 /// Name of the limit of one query's memory, in errors about it.
@@ -35,8 +36,8 @@ pub(crate) fn external(error: SqlError) -> DataFusionError {
 fn to_sql(error: &DataFusionError) -> SqlError {
     let detail = |text: String| SqlError::detail(ErrorCode::Unknown, text);
     let root = error.find_root();
-    if let Some(text) = data_file_error(root) {
-        return detail(text);
+    if let Some(error) = data_file_error(root) {
+        return error;
     }
     match root {
         DataFusionError::External(inner) => match inner.downcast_ref::<SqlError>() {
@@ -49,9 +50,12 @@ fn to_sql(error: &DataFusionError) -> SqlError {
              the query smaller",
             first_line(text)
         )),
+        DataFusionError::ResourcesExhausted(text) if text.contains(memory::SETTING) => {
+            SqlError::detail(ErrorCode::Busy, first_line(text).to_owned())
+        }
         DataFusionError::ResourcesExhausted(text) => detail(format!(
             "the query needs more memory than the server's queries may take: {}. \
-             Raise query_memory_limit_bytes or make the query smaller",
+             Raise exec_mem_limit or make the query smaller",
             first_line(text)
         )),
         DataFusionError::Plan(text) => planner_error(text),
@@ -69,10 +73,13 @@ fn to_sql(error: &DataFusionError) -> SqlError {
 }
 
 /// The error that a data file's reader reports in its own words.
-fn data_file_error(error: &DataFusionError) -> Option<String> {
+fn data_file_error(error: &DataFusionError) -> Option<SqlError> {
     let DataFusionError::ParquetError(parquet) = error else { return None };
     let ParquetError::External(inner) = parquet.as_ref() else { return None };
-    inner.is::<TableError>().then(|| inner.to_string())
+    match inner.downcast_ref::<MemoryFull>() {
+        Some(full) => Some(SqlError::from(*full)),
+        None => inner.is::<TableError>().then(|| SqlError::detail(ErrorCode::Unknown, inner.to_string())),
+    }
 }
 
 fn schema_error(error: &SchemaError) -> SqlError {

@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tributary_ddl::Logs;
-use tributary_ingest::wal_space::WalLimit;
 use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, LabelStore, RecoveryReport};
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
+use tributary_types::Portion;
 use tributary_types::{
     ColumnDef, DataType, DbId, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
 };
@@ -136,7 +136,7 @@ impl Process {
         let options = IngestOptions {
             retired_wal_dirs: Vec::new(),
             wal_dirs: (0..plan.wal_dirs).map(|number| PathBuf::from(format!("/wal-{number}"))).collect(),
-            wal_limit: WalLimit::Bytes(1 << 30),
+            wal_limit: Portion::Bytes(1 << 30),
             wal: WalOptions {
                 segment_bytes: plan.segment_bytes,
                 max_spare_segments: plan.max_spares,

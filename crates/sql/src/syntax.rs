@@ -8,8 +8,11 @@ use crate::limits::{BLANKS_MAX, STATEMENT_BYTES_MAX, TOKENS_MAX};
 use crate::retries;
 use crate::temporary;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::{ErrorCode, SqlError, memory};
 
+/// A statement of more bytes is parsed only if there is memory for its tree, which has about this many times its bytes.
+const LARGE_BYTES: usize = 64 * 1024;
+const TREE_FACTOR: usize = 16;
 /// Stack that must remain where sqlparser checks whether to allocate another one. Its own 128 KiB are too few: unoptimized builds
 /// use more from one check to the next.
 const STACK_LEFT_BYTES: usize = 512 * 1024;
@@ -132,6 +135,9 @@ pub(crate) fn tokenize(sql: &str, grammar: &Grammar) -> Parsed<Vec<TokenWithSpan
         ));
     }
     check_tokens(sql)?;
+    if sql.len() > LARGE_BYTES {
+        memory::check((sql.len() * TREE_FACTOR) as u64)?;
+    }
     // A comment to the library only if a blank follows.
     let ended = sql.ends_with("--").then(|| format!("{sql}\n"));
     // Its own unescaping is not MySQL's.

@@ -74,6 +74,10 @@ impl<'a> Torture<'a> {
         let mut settings = settings(&mut rng, &data.display().to_string());
         let certificate = options.secure.then(|| Certificate::make(&options.directory)).transpose()?;
         settings.extend(certificate.iter().flat_map(Certificate::settings));
+        if options.memory_max_bytes != u64::MAX {
+            let limit = options.memory_max_bytes.saturating_sub(MEMORY_SLACK).max(1);
+            settings.push(("mem_limit".to_owned(), limit.to_string()));
+        }
         settings.extend(options.settings.iter().cloned());
         let launch = Launch {
             program: options.program.clone(),
@@ -332,6 +336,9 @@ impl<'a> Torture<'a> {
         Report::new(self.options.seed, self.began.elapsed(), self.figures, violations)
     }
 }
+
+/// Memory that may be taken between two looks at the limit of the process, in bytes.
+const MEMORY_SLACK: u64 = 256 << 20;
 
 /// Small limits, so that flushes, checkpoints, segments and large loads are frequent.
 fn settings(rng: &mut StdRng, data: &str) -> Vec<(String, String)> {

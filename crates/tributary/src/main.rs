@@ -7,6 +7,7 @@ mod certificate;
 mod config;
 mod listen;
 mod log;
+mod machine;
 mod modes;
 mod notices;
 mod serve;

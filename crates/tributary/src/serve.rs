@@ -16,6 +16,7 @@ use tributary_engine::{AuditOptions, Engine, EngineOptions, HttpLoads, MysqlHook
 use tributary_ingest::IngestOptions;
 use tributary_mysql::ServeOptions;
 use tributary_tls::Tls;
+use tributary_types::Portion;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -35,6 +36,7 @@ pub fn run(config: &Config) -> Outcome<()> {
         let names = config.ignored.join(", ");
         tracing::info!("environment variables that a container platform sets are no settings: {names}");
     }
+    tributary_types::memory::set_limit(memory_limit(settings.mem_limit));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_stack_size(tributary_engine::STACK_BYTES)
@@ -114,6 +116,15 @@ async fn stop(
     notices::stopping();
     shutdown.cancel();
     servers.await
+}
+
+/// The most memory that the process may have, in bytes; no limit where the machine's memory is unknown.
+fn memory_limit(setting: Portion) -> u64 {
+    match (setting, crate::machine::memory_bytes()) {
+        (setting, Some(all)) => setting.of(all),
+        (Portion::Bytes(bytes), None) => bytes,
+        (Portion::Percent(_), None) => u64::MAX,
+    }
 }
 
 /// A server that others can reach must not have a user without a password.

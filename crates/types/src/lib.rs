@@ -1,8 +1,8 @@
 //! The shared vocabulary: tables, columns, types, labels, ids and the error a client sees.
 //!
 //! Every other crate uses these terms, and this one knows none of the others. Nothing here does I/O, waits or keeps state; a type
-//! carries its meaning (and its unit) in its name so that no bare integer crosses from one crate to another. The exception is
-//! [`host`], through which a simulation replaces the machine.
+//! carries its meaning (and its unit) in its name so that no bare integer crosses from one crate to another. The exceptions are
+//! [`host`], through which a simulation replaces the machine, and [`process`] and [`memory`], of which there is one.
 
 pub mod address;
 pub mod attachment;
@@ -19,6 +19,7 @@ pub mod label;
 pub mod limits;
 mod load_key;
 pub mod lock;
+pub mod memory;
 pub mod mode;
 pub mod moment;
 pub mod nested;
@@ -27,6 +28,7 @@ pub mod partition;
 pub mod password;
 mod password_policy;
 pub mod pattern;
+mod portion;
 pub mod principal;
 pub mod privilege;
 pub mod process;
@@ -57,6 +59,7 @@ pub use nested::{NESTING_MAX, Nested, NestedType, StructField};
 pub use partition::{Partition, PartitionMethod, PartitionNames, Partitioning, Partitions};
 pub use password::{AuthPlugin, NewPassword, PasswordHash, SaltedHash, StoredVerifiers, Verifiers};
 pub use password_policy::{LockTime, PASSWORD_HISTORY_MAX, PasswordExpiry, PasswordPolicy, PolicyChange};
+pub use portion::Portion;
 pub use principal::{Principal, UserKey};
 pub use retry::Retry;
 pub use sealed::Sealed;

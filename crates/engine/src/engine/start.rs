@@ -302,7 +302,7 @@ impl Engine {
         let sizes = Sizes {
             load_memory_bytes: memory.used() + memory.in_flight(),
             wal_live_bytes: logs.iter().map(|log| log.stats.live_bytes).sum(),
-            resident_bytes: watch::resident_bytes(),
+            resident_bytes: tributary_types::memory::resident(),
             waiting_loads: waiting + (memory.waiting_bodies() + memory.waiting_loads()) as u64,
             connections: processes.len() as u64,
             running_statements: processes.iter().filter(|process| process.is_running()).count() as u64,

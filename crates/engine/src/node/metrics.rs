@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tributary_admission::Refusal;
 use tributary_ingest::Ingest;
 use tributary_table::Table;
+use tributary_types::memory;
 
 /// All metrics of a server.
 #[derive(Debug)]
@@ -68,6 +69,9 @@ struct Gauges {
     tables: IntGauge,
     connections: IntGauge,
     session_bytes: IntGauge,
+    memory_resident: IntGauge,
+    memory_limit: IntGauge,
+    memory_refused: IntCounter,
     ready: IntGauge,
     load_keys: IntGauge,
     rejected_rows_bytes: IntGauge,
@@ -90,6 +94,11 @@ impl Gauges {
             "Lines of the log that standard error did not take",
         )?;
         registry.register(Box::new(log_lines_dropped.clone()))?;
+        let memory_refused = IntCounter::new(
+            "tributary_memory_refused_total",
+            "Times that work found no memory within mem_limit",
+        )?;
+        registry.register(Box::new(memory_refused.clone()))?;
         let help = "Clients that were refused, or closed before they said who they are, by kind";
         let refused = IntCounterVec::new(Opts::new("tributary_clients_refused_total", help), &["kind"])?;
         registry.register(Box::new(refused.clone()))?;
@@ -131,6 +140,12 @@ impl Gauges {
                 "tributary_session_bytes",
                 "Bytes of the prepared statements and user variables of all sessions",
             )?,
+            memory_resident: gauge("tributary_memory_resident_bytes", "Resident memory of the process")?,
+            memory_limit: gauge(
+                "tributary_memory_limit_bytes",
+                "The most memory that the process may have; 0 without a limit",
+            )?,
+            memory_refused,
             load_keys: gauge("tributary_load_keys", "Idempotency keys that are kept")?,
             rejected_rows_bytes: gauge(
                 "tributary_rejected_rows_bytes",
@@ -176,6 +191,9 @@ impl Gauges {
         gauges.load_key_bytes.set(keys.memory_bytes as i64);
         gauges.load_channels.set(keys.channels as i64);
         gauges.tables.set(tables.len() as i64);
+        gauges.memory_resident.set(memory::resident() as i64);
+        gauges.memory_limit.set(i64::try_from(memory::limit()).unwrap_or(0));
+        raise(&gauges.memory_refused, memory::refused());
         let dropped = tributary_types::process::log_lines_dropped();
         raise(&gauges.log_lines_dropped, dropped);
         gauges.refused.iter().zip(Refusal::ALL).for_each(|(counter, kind)| raise(counter, kind.count()));

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tributary_http::Health;
 use tributary_ingest::{GroupQueue, Ingest, LogView, QueueState};
 use tributary_table::Table;
-use tributary_types::TableId;
+use tributary_types::{TableId, memory};
 
 /// A log with fewer syncs in a second, while bytes wait for them, is slow.
 const SYNCS_MIN: u64 = 4;
@@ -148,6 +148,7 @@ pub(super) struct Memory {
     went_back: Option<(Instant, i64)>,
     rejected: VecDeque<(Instant, HashMap<TableId, u64>)>,
     lost_lines: VecDeque<(Instant, u64)>,
+    without_memory: VecDeque<(Instant, u64)>,
     /// Open file descriptors, and how many there may be, as they were counted last.
     descriptors: Option<(Instant, Option<(u64, u64)>)>,
 }
@@ -168,6 +169,7 @@ impl Memory {
         found.extend(self.of_clock(now, now_ms));
         found.extend(self.descriptors(now).and_then(of_descriptors));
         found.extend(self.of_lost_lines(looked.lost_lines, now));
+        found.extend(self.of_process_memory(memory::refused(), now));
         self.last = Some((now, now_ms));
         found
     }
@@ -270,11 +272,23 @@ impl Memory {
         ))
     }
 
+    fn of_process_memory(&mut self, refused: u64, now: Instant) -> Option<Finding> {
+        let times = recent_growth(&mut self.without_memory, refused, now);
+        (times > 0).then(|| {
+            let text = format!(
+                "The process had no memory for its work {times} times in the last minute: it may have {} MiB.",
+                memory::limit() >> 20
+            );
+            Finding::new(ProblemKind::MemoryFull, text)
+                .cause("Queries, or loads that arrive at once, need more than mem_limit leaves. Those queries spilled to disk or failed.")
+                .way_out(
+                    "Look at the running statements in SHOW FULL PROCESSLIST; lower exec_mem_limit, or a user's, or raise mem_limit.",
+                )
+        })
+    }
+
     fn of_lost_lines(&mut self, lost: u64, now: Instant) -> Option<Finding> {
-        self.lost_lines.retain(|(at, _)| now.saturating_duration_since(*at) <= RECENT);
-        let earlier = self.lost_lines.front().map(|(_, lost)| *lost);
-        self.lost_lines.push_back((now, lost));
-        let lines = lost.saturating_sub(earlier?);
+        let lines = recent_growth(&mut self.lost_lines, lost, now);
         (lines > 0).then(|| {
             Finding::new(
                 ProblemKind::LinesDropped,
@@ -284,6 +298,14 @@ impl Memory {
             .way_out("See tributary_log_lines_dropped_total and tributary_audit_dropped_total for the place.")
         })
     }
+}
+
+/// How much a count has grown within [`RECENT`].
+fn recent_growth(earlier: &mut VecDeque<(Instant, u64)>, count: u64, now: Instant) -> u64 {
+    earlier.retain(|(at, _)| now.saturating_duration_since(*at) <= RECENT);
+    let before = earlier.front().map_or(count, |(_, before)| *before);
+    earlier.push_back((now, count));
+    count.saturating_sub(before)
 }
 
 fn of_health(health: &Health) -> Vec<Finding> {

@@ -41,6 +41,7 @@ pub(crate) enum ProblemKind {
     TableInTrouble,
     FlushStuck,
     LoadsWaitForMemory,
+    MemoryFull,
     LoadsFail,
     RowsRejected,
     LimitReached,
@@ -53,7 +54,7 @@ pub(crate) enum ProblemKind {
 }
 
 impl ProblemKind {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 19] = [
         Self::WorkEnded,
         Self::NotReady,
         Self::GroupStranded,
@@ -63,6 +64,7 @@ impl ProblemKind {
         Self::TableInTrouble,
         Self::FlushStuck,
         Self::LoadsWaitForMemory,
+        Self::MemoryFull,
         Self::LoadsFail,
         Self::RowsRejected,
         Self::LimitReached,
@@ -85,6 +87,7 @@ impl ProblemKind {
             Self::TableInTrouble => "TABLE_IN_TROUBLE",
             Self::FlushStuck => "FLUSH_STUCK",
             Self::LoadsWaitForMemory => "LOADS_WAIT_FOR_MEMORY",
+            Self::MemoryFull => "MEMORY_FULL",
             Self::LoadsFail => "LOADS_FAIL",
             Self::RowsRejected => "ROWS_REJECTED",
             Self::LimitReached => "LIMIT_REACHED",

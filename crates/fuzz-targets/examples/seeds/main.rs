@@ -10,7 +10,7 @@ use std::path::Path;
 
 fn main() -> io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    let seeds: [(&str, Vec<Vec<u8>>); 12] = [
+    let seeds: [(&str, Vec<Vec<u8>>); 13] = [
         ("values", texts::values()),
         ("csv", texts::csv()),
         ("json", texts::json()),
@@ -19,6 +19,7 @@ fn main() -> io::Result<()> {
         ("ddl", texts::ddl()),
         ("accounts", texts::accounts()),
         ("mysql", packets::mysql()),
+        ("tls", packets::tls()),
         ("block", packets::blocks()),
         ("params", packets::noise(8, 400)),
         ("wal_bytes", packets::noise(12, 300)),

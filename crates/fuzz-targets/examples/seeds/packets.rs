@@ -46,6 +46,28 @@ fn logins() -> Vec<Vec<u8>> {
     responses.iter().map(|response| [&[0x85], &packet(1, response)[..]].concat()).collect()
 }
 
+/// Conversations within TLS, and clear text around its beginning.
+pub fn tls() -> Vec<Vec<u8>> {
+    let hello = b"\x16\x03\x01\x00\x2f\x01\x00\x00\x2b\x03\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+        \0\x00\x00\x04\x13\x01\x13\x02\x01\x00";
+    let query = packet(0, b"\x03select 1");
+    let login = logins().into_iter().next().map_or_else(Vec::new, |login| login[1..].to_vec());
+    let mut seeds = vec![
+        commands(0x05, &[b"\x03select 1", b"\x03e", b"\x0e", b"\x01"]),
+        commands(0x00, &[b"\x03m", b"\x16insert into t values (?)", b"\x01"]),
+        commands(0x3f, &[&[&b"\x03"[..], &[b'a'; 70_000]].concat(), b"\x03s"]),
+        // Behind the request: a login and a query in clear text, a hello, a hello that is cut off, a record of another kind.
+        [&[0x80], &login[..], &query].concat(),
+        [&[0x82], &hello[..], &query].concat(),
+        [&[0x80], &hello[..20]].concat(),
+        [&[0x81], &b"\x17\x03\x03\x00\x05hello"[..]].concat(),
+        [&[0x80], &b"\x15\x03\x03\x00\x02\x02\x00"[..], &query].concat(),
+    ];
+    // No request: the login in clear text where TLS is demanded.
+    seeds.extend(logins().into_iter().map(|login| [&[0xc0], &login[1..], &query[..]].concat()));
+    seeds
+}
+
 pub fn mysql() -> Vec<Vec<u8>> {
     let execute = b"\x17\x01\0\0\0\0\x01\0\0\0\x00\x01\x08\x00\xfd\x00\x0c\x00\
         \x2a\0\0\0\0\0\0\0\x03abc\x0b\xe8\x07\x05\x01\x0a\x0b\x0c\x40\xe2\x01\0";

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tributary_types::{UserKey, host};
+use tributary_types::{Portion, UserKey, host};
 use tributary_wal::{Disk, Wal};
 
 /// How old a reading of the disk's free space may be.
@@ -20,42 +20,13 @@ fn queue_bytes() -> u64 {
     host::limit(QUEUE_BYTES, QUEUE_BYTES_SIMULATED)
 }
 
-/// `group_commit_wal_max_disk_limit`: bytes, or a percentage of the disk's available bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum WalLimit {
-    Percent(u8),
-    Bytes(u64),
-}
-
-impl WalLimit {
-    /// Reads `10%` or a number of bytes.
-    ///
-    /// # Errors
-    /// Doris's text when it is neither.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let trimmed = text.trim();
-        let wrong = || {
-            format!(
-                "group_commit_wal_max_disk_limit config is wrong, please check your config! \
-                 `{text}` is neither a percentage like `10%` (1 to 100) nor a number of bytes"
-            )
-        };
-        match trimmed.strip_suffix('%') {
-            Some(number) => match number.trim().parse::<u8>() {
-                Ok(percent @ 1..=100) => Ok(Self::Percent(percent)),
-                _ => Err(wrong()),
-            },
-            None => trimmed.parse::<u64>().ok().filter(|&bytes| bytes > 0).map(Self::Bytes).ok_or_else(wrong),
-        }
-    }
-}
-
 /// One WAL directory.
 pub struct WalSpace {
     pub dir: PathBuf,
     pub wal: Wal,
     disk: Arc<dyn Disk>,
-    limit: WalLimit,
+    /// A percentage is of the disk's available bytes.
+    limit: Portion,
     reading: Mutex<Option<(Instant, u64)>>,
     /// Loads that wait until the log has written what it was given.
     line: Line,
@@ -69,7 +40,7 @@ impl fmt::Debug for WalSpace {
 
 impl WalSpace {
     #[must_use]
-    pub fn new(dir: PathBuf, wal: Wal, disk: Arc<dyn Disk>, limit: WalLimit) -> Self {
+    pub fn new(dir: PathBuf, wal: Wal, disk: Arc<dyn Disk>, limit: Portion) -> Self {
         Self { dir, wal, disk, limit, reading: Mutex::new(None), line: Line::default() }
     }
 
@@ -104,11 +75,7 @@ impl WalSpace {
     pub fn available(&self, now: Instant) -> u64 {
         let used = self.wal.live_bytes();
         let free = self.free_bytes(now);
-        let limit = match self.limit {
-            WalLimit::Bytes(bytes) => bytes.min(free.saturating_add(used)),
-            WalLimit::Percent(percent) => free.saturating_add(used) / 100 * u64::from(percent),
-        };
-        limit.saturating_sub(used)
+        self.limit.of(free.saturating_add(used)).saturating_sub(used)
     }
 
     /// Whether more than half of the space that the log may take is in use.
@@ -125,23 +92,6 @@ impl WalSpace {
                 *reading = Some((now, bytes));
                 bytes
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_limit_is_a_percentage_or_bytes() {
-        assert_eq!(WalLimit::parse("10%"), Ok(WalLimit::Percent(10)));
-        assert_eq!(WalLimit::parse(" 1048576 "), Ok(WalLimit::Bytes(1_048_576)));
-        for wrong in ["", "0", "0%", "101%", "ten", "-1"] {
-            assert!(
-                WalLimit::parse(wrong).unwrap_err().contains("group_commit_wal_max_disk_limit"),
-                "{wrong}"
-            );
         }
     }
 }

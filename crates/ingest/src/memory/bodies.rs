@@ -17,12 +17,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tributary_types::UserKey;
+use tributary_types::{UserKey, memory};
 
 /// A body of fewer bytes is not charged.
 const CHARGED_BYTES_MIN: u64 = 16 * 1024;
 /// A larger body is charged this much: what it takes beyond that goes to data files if memory is crowded.
 const CHARGED_BYTES_MAX: u64 = 1024 * 1024;
+
+/// The pause before a body that waits for memory of the process looks again.
+const FULL_PAUSE: Duration = Duration::from_millis(50);
 
 /// The charges of bodies, and the line of waiting ones.
 #[derive(Debug)]
@@ -54,11 +57,12 @@ impl Bodies {
         }
     }
 
-    /// Charges the body if there is space; a single one may be larger.
+    /// Charges the body if there is space; a single one may be larger, and may be read when the process has no more memory.
     fn try_charge(&self, charge: u64) -> bool {
+        let is_full = memory::is_full();
         let grown = |charged: u64| {
             let sum = charged + charge;
-            (charged == 0 || sum <= self.limit).then_some(sum)
+            (charged == 0 || sum <= self.limit && !is_full).then_some(sum)
         };
         self.charged.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).is_ok()
     }
@@ -66,11 +70,15 @@ impl Bodies {
     async fn wait_in_line(&self, user: UserKey, charge: u64) {
         let _first = self.line.first(user, charge).await;
         while !self.try_charge(charge) {
-            self.freed.notified().await;
+            // Nobody tells when other work gives memory back.
+            if memory::is_full() { tasks::sleep(FULL_PAUSE).await } else { self.freed.notified().await }
         }
     }
 
-    fn refusal(&self) -> IngestError {
+    fn refusal(&self, charge: u64) -> IngestError {
+        if let Err(full) = memory::check(charge) {
+            return IngestError::ProcessFull(full);
+        }
         IngestError::BodiesFull {
             held: self.charged.load(Ordering::Relaxed),
             limit: self.limit,
@@ -83,7 +91,7 @@ impl MemoryBudget {
     /// Waits until a body may be read whose length is known, or not. `None`: it is so small that it may be read at once.
     ///
     /// # Errors
-    /// [`IngestError::BodiesFull`] after [`MEMORY_WAIT_MAX`].
+    /// [`IngestError::BodiesFull`] or [`IngestError::ProcessFull`] after [`MEMORY_WAIT_MAX`].
     pub async fn admit_body(
         self: &Arc<Self>,
         user: UserKey,
@@ -97,7 +105,7 @@ impl MemoryBudget {
         if !bodies.line.is_empty() || !bodies.try_charge(charge) {
             // Boxed: keeps the futures of loads that need not wait small.
             let waited = Box::pin(tasks::timeout(bodies.wait_max, bodies.wait_in_line(user, charge)));
-            waited.await.ok_or_else(|| bodies.refusal())?;
+            waited.await.ok_or_else(|| bodies.refusal(charge))?;
         }
         Ok(Some(AdmittedBody { budget: Arc::clone(self), charge }))
     }

@@ -98,7 +98,7 @@ fn pressed_machine() -> Machine {
     let options = StoreOptions { flush_age_ms: 3_600_000, ..StoreOptions::default() };
     let objects = Arc::new(InMemory::new());
     let store = TableStore::with_object_store(objects.clone(), url, options).unwrap();
-    Machine { store, objects, wal_limit: WalLimit::Bytes(WAL_BYTES), ..Machine::new(properties(0)) }
+    Machine { store, objects, wal_limit: Portion::Bytes(WAL_BYTES), ..Machine::new(properties(0)) }
 }
 
 #[tokio::test(flavor = "multi_thread")]

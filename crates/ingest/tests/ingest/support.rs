@@ -14,12 +14,12 @@ pub use std::time::Duration;
 pub use tributary_decode::{
     BlockBuilder, InsertOptions, Target, ValuesOutcome, blocks_to_batches, decode_values,
 };
-pub use tributary_ingest::wal_space::WalLimit;
 pub use tributary_ingest::{
     Ingest, IngestError, IngestMetrics, IngestOptions, LabelStore, LoadRows, RecoveryReport, SchemaHistory,
     SourcePosition, TransactionInfo, TransactionKind, TransactionStatus, TwoPhaseTarget,
 };
 pub use tributary_table::{Replaced, StoreOptions, Table, TableStore};
+pub use tributary_types::Portion;
 pub use tributary_types::{
     ColumnDef, DataType, DbId, Label, SchemaVersion, SourceId, TableDef, TableId, TableProperties,
     TableSchema, TxnId, UserKey,
@@ -101,7 +101,7 @@ pub struct Machine {
     pub wal_dirs: Vec<PathBuf>,
     pub retired_wal_dirs: Vec<PathBuf>,
     pub memory_limit_bytes: u64,
-    pub wal_limit: WalLimit,
+    pub wal_limit: Portion,
     /// Whether a lone load's thread may write the log. Not where a test holds syncs, and would hold its own thread.
     pub may_write_here: bool,
     pub load_keys_max: u64,
@@ -130,7 +130,7 @@ impl Machine {
             wal_dirs: vec![PathBuf::from("/wal")],
             retired_wal_dirs: Vec::new(),
             memory_limit_bytes: 1 << 30,
-            wal_limit: WalLimit::Bytes(1 << 30),
+            wal_limit: Portion::Bytes(1 << 30),
             may_write_here: false,
             load_keys_max: 1_000_000,
             rejected_bytes_max: 1 << 30,

@@ -9,12 +9,19 @@ use super::{CHUNK_MAX, HEADER_BYTES};
 use crate::error::ProtocolError;
 use bytes::{Buf, BufMut, BytesMut};
 use std::io;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::{Instant, sleep};
+use tributary_types::memory;
 
 /// Bytes requested by one read.
 const READ_BYTES: usize = 32 * 1024;
 /// A buffer larger than this is given back after the packet that needed it.
 const RETAINED_BYTES: usize = 1024 * 1024;
+
+/// How long a large packet waits unread for memory of the process, and the pause between two looks.
+const MEMORY_WAIT_MAX: Duration = Duration::from_secs(10);
+const MEMORY_PAUSE: Duration = Duration::from_millis(50);
 
 /// A complete payload in the reader's buffer; good until the next [`PacketReader::parse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,6 +186,11 @@ impl<R: AsyncRead + Unpin> PacketReader<R> {
     pub(crate) async fn fill(&mut self) -> io::Result<bool> {
         let missing = self.wanted.saturating_sub(self.buffer.len());
         let count = if missing > READ_BYTES {
+            // The rest of a large packet waits in the client until other work has given memory back.
+            let waits_until = Instant::now() + MEMORY_WAIT_MAX;
+            while memory::is_full() && Instant::now() < waits_until {
+                sleep(MEMORY_PAUSE).await;
+            }
             self.buffer.reserve(missing);
             self.io.read_buf(&mut (&mut self.buffer).limit(missing)).await?
         } else {

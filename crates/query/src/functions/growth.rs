@@ -4,6 +4,7 @@
 //! function whose results may be larger than its arguments makes them with [`Texts`], and those of DataFusion are asked for their
 //! size before they are called.
 
+use crate::error::external;
 use arrow::array::{Array, ArrayRef, AsArray, StringBuilder};
 use arrow::datatypes::{DataType, FieldRef, Int64Type};
 use datafusion::common::{Result, ScalarValue, exec_err};
@@ -13,6 +14,7 @@ use datafusion::logical_expr::{
 };
 use regex::Regex;
 use std::sync::Arc;
+use tributary_types::memory;
 
 /// Bytes by which the results of a call may exceed its arguments.
 const GROWTH_MAX: usize = 64 << 20;
@@ -21,10 +23,37 @@ const LITERAL_MAX: usize = 64 << 10;
 /// Bytes of the results of a call.
 const RESULTS_MAX: usize = 512 << 20;
 
-/// The bytes that the results of a call with these arguments may have.
-fn allowed(args: &[ArrayRef]) -> usize {
-    let given: usize = args.iter().map(bytes).sum();
-    given.saturating_add(GROWTH_MAX).min(RESULTS_MAX)
+/// The bytes that the results of a call may have.
+#[derive(Clone, Copy, Debug)]
+struct Allowed {
+    bytes: usize,
+    /// The process has no memory for more.
+    is_by_process: bool,
+}
+
+impl Allowed {
+    /// With these arguments.
+    fn with(args: &[ArrayRef]) -> Self {
+        let given: usize = args.iter().map(bytes).sum();
+        Self::at_most(given.saturating_add(GROWTH_MAX))
+    }
+
+    fn at_most(bytes: usize) -> Self {
+        let own = bytes.min(RESULTS_MAX);
+        let left = usize::try_from(memory::left()).unwrap_or(usize::MAX);
+        Self { bytes: own.min(left), is_by_process: left < own }
+    }
+
+    fn refuse<T>(self, function: &str) -> Result<T> {
+        if self.is_by_process {
+            memory::check(self.bytes as u64 + 1).map_err(|full| external(full.into()))?;
+        }
+        exec_err!(
+            "{} would take more than {} MiB for the rows that are computed at once: make shorter texts and lists",
+            function.trim_start_matches('_').to_uppercase(),
+            self.bytes >> 20
+        )
+    }
 }
 
 /// The bytes of the values of an array, or a little more.
@@ -38,25 +67,14 @@ fn bytes(array: &ArrayRef) -> usize {
     }
 }
 
-fn refuse<T>(function: &str, limit: usize) -> Result<T> {
-    exec_err!(
-        "{} would take more than {} MiB for the rows that are computed at once: make shorter texts and lists",
-        function.trim_start_matches('_').to_uppercase(),
-        limit >> 20
-    )
-}
-
 /// Checks that the copies of a constant, one for each row, do not take too much memory.
 ///
 /// # Errors
 /// They do.
 pub(super) fn check_copies(function: &str, arg: &ColumnarValue, rows: usize) -> Result<()> {
-    match arg {
-        ColumnarValue::Scalar(constant) if constant.size().saturating_mul(rows) > RESULTS_MAX => {
-            refuse(function, RESULTS_MAX)
-        }
-        _ => Ok(()),
-    }
+    let ColumnarValue::Scalar(constant) = arg else { return Ok(()) };
+    let allowed = Allowed::at_most(RESULTS_MAX);
+    if constant.size().saturating_mul(rows) > allowed.bytes { allowed.refuse(function) } else { Ok(()) }
 }
 
 /// Checks that the arguments of a call do not take too much memory by themselves.
@@ -68,7 +86,8 @@ pub(super) fn check_constants(function: &str, args: &[ColumnarValue]) -> Result<
         ColumnarValue::Scalar(constant) => constant.size(),
         ColumnarValue::Array(_) => 0,
     });
-    if sizes.sum::<usize>() > RESULTS_MAX { refuse(function, RESULTS_MAX) } else { Ok(()) }
+    let allowed = Allowed::at_most(RESULTS_MAX);
+    if sizes.sum::<usize>() > allowed.bytes { allowed.refuse(function) } else { Ok(()) }
 }
 
 /// Leaves a call with constant arguments to the execution if its result would be a large literal: each step of planning copies those.
@@ -86,12 +105,12 @@ pub(super) fn check_literal(result: &ScalarValue) -> Result<()> {
 pub(super) struct Texts {
     function: &'static str,
     builder: StringBuilder,
-    limit: usize,
+    allowed: Allowed,
 }
 
 impl Texts {
     pub fn new(function: &'static str, args: &[ArrayRef]) -> Self {
-        Self { function, builder: StringBuilder::new(), limit: allowed(args) }
+        Self { function, builder: StringBuilder::new(), allowed: Allowed::with(args) }
     }
 
     /// Adds the result of the next row.
@@ -112,8 +131,8 @@ impl Texts {
     /// As in [`Self::push`].
     pub fn push_parts<'a>(&mut self, parts: impl IntoIterator<Item = &'a str>) -> Result<()> {
         for part in parts {
-            if self.builder.values_slice().len() + part.len() > self.limit {
-                return refuse(self.function, self.limit);
+            if self.builder.values_slice().len() + part.len() > self.allowed.bytes {
+                return self.allowed.refuse(self.function);
             }
             // Writing to a builder cannot fail.
             let _ = std::fmt::Write::write_str(&mut self.builder, part);
@@ -131,12 +150,12 @@ impl Texts {
 pub(super) struct Bytes {
     function: &'static str,
     made: usize,
-    limit: usize,
+    allowed: Allowed,
 }
 
 impl Bytes {
     pub fn new(function: &'static str, args: &[ArrayRef]) -> Self {
-        Self { function, made: 0, limit: allowed(args) }
+        Self { function, made: 0, allowed: Allowed::with(args) }
     }
 
     /// Counts bytes that are about to be added.
@@ -145,7 +164,7 @@ impl Bytes {
     /// They are too many.
     pub fn add(&mut self, bytes: usize) -> Result<()> {
         self.made = self.made.saturating_add(bytes);
-        if self.made > self.limit { refuse(self.function, self.limit) } else { Ok(()) }
+        if self.made > self.allowed.bytes { self.allowed.refuse(self.function) } else { Ok(()) }
     }
 }
 
@@ -228,9 +247,10 @@ impl ScalarUDFImpl for Limited {
             // A constant is an array of one row, which stands for all.
             arrays.push(arg.to_array(1)?);
         }
-        let limit = allowed(&arrays);
-        if (self.results.0)(&arrays, rows, limit).is_none_or(|results| results > limit) {
-            return refuse(self.name(), limit);
+        let allowed = Allowed::with(&arrays);
+        let results = (self.results.0)(&arrays, rows, allowed.bytes);
+        if results.is_none_or(|results| results > allowed.bytes) {
+            return allowed.refuse(self.name());
         }
         let result = self.inner.invoke_with_args(args)?;
         if let ColumnarValue::Scalar(result) = &result {

@@ -1,11 +1,12 @@
-//! The memory of one query of a user who may not take all that the server's queries have.
+//! The memory of queries: of one whose user may not take all that the server's queries have, and of all when the process has no more.
 //!
-//! Invariant: a query takes no more than its own limit, and all queries no more than theirs. Sorts and aggregations that get no more
-//! spill to disk, as at the limit of all.
+//! Invariant: a query takes no more than its own limit, all queries no more than theirs, and nothing while the process is at its
+//! own. Sorts and aggregations that get no more spill to disk.
 //!
 //! Not here: whose limit it is.
 
 use crate::error::MEMORY_PROPERTY;
+use crate::planning::Stop;
 use datafusion::common::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
@@ -14,6 +15,58 @@ use datafusion::execution::session_state::SessionState;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tributary_types::{SqlError, memory};
+
+/// How long a query waits for memory of the process before it begins, and the pause between two looks.
+const WAIT_MAX: Duration = Duration::from_secs(5);
+const WAIT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The pool of all queries, which takes nothing that the process may not have.
+#[derive(Debug)]
+pub(crate) struct PoolOfProcess(pub Arc<dyn MemoryPool>);
+
+impl fmt::Display for PoolOfProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PoolOfProcess({})", self.0)
+    }
+}
+
+impl MemoryPool for PoolOfProcess {
+    fn name(&self) -> &str {
+        "process"
+    }
+
+    fn register(&self, consumer: &MemoryConsumer) {
+        self.0.register(consumer);
+    }
+
+    fn unregister(&self, consumer: &MemoryConsumer) {
+        self.0.unregister(consumer);
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.0.grow(reservation, additional);
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.0.shrink(reservation, shrink);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<(), DataFusionError> {
+        memory::check(additional as u64)
+            .map_err(|full| DataFusionError::ResourcesExhausted(full.to_string()))?;
+        self.0.try_grow(reservation, additional)
+    }
+
+    fn reserved(&self) -> usize {
+        self.0.reserved()
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        self.0.memory_limit()
+    }
+}
 
 /// A share of the pool of all queries.
 #[derive(Debug)]
@@ -76,6 +129,21 @@ impl MemoryPool for LimitedPool {
     fn memory_limit(&self) -> MemoryLimit {
         MemoryLimit::Finite(self.limit)
     }
+}
+
+/// Waits before a query begins while the process has no memory: what ended queries leave comes back within seconds.
+///
+/// # Errors
+/// The statement is to end.
+pub(crate) async fn wait(stop: Option<&Arc<dyn Stop>>) -> Result<(), SqlError> {
+    let begun = Instant::now();
+    while memory::is_full() && begun.elapsed() < WAIT_MAX {
+        if let Some(reason) = stop.and_then(|stop| stop.reason()) {
+            return Err(reason);
+        }
+        tokio::time::sleep(WAIT_PAUSE).await;
+    }
+    Ok(())
 }
 
 /// The context of a query that may take `limit` bytes.

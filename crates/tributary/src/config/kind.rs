@@ -7,9 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 use tributary_engine::WhenFull;
-use tributary_ingest::wal_space::WalLimit;
 use tributary_tls::MinimumVersion;
-use tributary_types::{AuthPlugin, Egress, StoredVerifiers};
+use tributary_types::{AuthPlugin, Egress, Portion, StoredVerifiers};
 
 /// The legal values of a setting, in a form that errors and the reference can print.
 #[derive(Clone, Copy, Debug)]
@@ -154,8 +153,8 @@ pub(super) const fn egress() -> Accepts<Egress> {
     text("networks like `127.0.0.0/8` separated by `;`, with `!` before forbidden ones", Egress::parse)
 }
 
-pub(super) const fn wal_limit() -> Accepts<WalLimit> {
-    text("a percentage like `10%` (1 to 100) or a number of bytes", |text| WalLimit::parse(text).ok())
+pub(super) const fn portion() -> Accepts<Portion> {
+    text("a percentage like `10%` (1 to 100) or a number of bytes", Portion::parse)
 }
 
 pub(super) const fn log_filter() -> Accepts<String> {

@@ -8,9 +8,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use tributary_engine::WhenFull;
-use tributary_ingest::wal_space::WalLimit;
 use tributary_tls::MinimumVersion;
-use tributary_types::{AuthPlugin, Egress, StoredVerifiers};
+use tributary_types::{AuthPlugin, Egress, Portion, StoredVerifiers};
 
 /// A setting, without its value.
 pub(super) struct Declared {
@@ -94,7 +93,7 @@ settings! {
     group_commit_wal_path: Vec<PathBuf> = "", directories();
 
     /// Space that the write-ahead log may take in each directory: a percentage of the disk's available bytes, or bytes.
-    group_commit_wal_max_disk_limit: WalLimit = "10%", wal_limit();
+    group_commit_wal_max_disk_limit: Portion = "10%", portion();
 
     /// `group_commit_interval_ms` of tables created without it. 0: a group closes as soon as the log is free.
     group_commit_interval_ms_default_value: u64 = "10000", milliseconds(0, 1000 * DAY_MS);
@@ -225,6 +224,9 @@ settings! {
 
     /// Largest MySQL packet.
     max_allowed_packet: u64 = "67108864", bytes(1024, 1 << 30);
+
+    /// Memory that the process may have, as a percentage of the machine's, or of its control group's if that is less. At the limit queries spill to disk or fail, and bodies of loads wait unread.
+    mem_limit: Portion = "90%", portion();
 
     /// Memory limit of all queries together.
     exec_mem_limit: u64 = "2147483648", bytes(1, u64::MAX);

@@ -466,6 +466,40 @@ fn loads_that_arrive_together_take_the_memory_of_a_few_and_all_succeed() {
     assert!(of_all < of_few + of_waiting, "{of_few} MiB for a few at a time, {of_all} MiB for all");
 }
 
+#[test]
+fn the_process_keeps_to_its_memory_and_says_what_found_none() {
+    const LIMIT_MIB: u64 = 450;
+    let server = Server::with_settings(&[("mem_limit", &(LIMIT_MIB << 20).to_string())]);
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE dt (id INT, name STRING) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
+    let rows: Vec<String> = (0..4096).map(|id| format!("({id}, 'a')")).collect();
+    db.client.ok(&format!("INSERT INTO dt VALUES {}", rows.join(",")));
+    let many: Vec<String> = (0..200).map(|number| format!("REPEAT('0a', {})", 1_900_000 - number)).collect();
+    let many = many.join(", ");
+    for statement in [
+        // Results of a function, of which no call alone is too large.
+        format!("SELECT LENGTH(CONCAT({many}))"),
+        // Operators that can't spill.
+        "SELECT COUNT(DISTINCT CONCAT(a.id, '-', b.id, REPEAT(a.name, 200))) FROM dt a, dt b".to_owned(),
+    ] {
+        let error = db.client.error(&statement);
+        let shown = &statement[..statement.len().min(80)];
+        assert_eq!(error.number, 1205, "{shown}: {error}");
+        assert!(error.message.contains("may have 450 MiB (setting mem_limit)"), "{shown}: {error}");
+    }
+    let peak = resident_mib_max(&server);
+    // A table that grows is copied into one of twice its size.
+    assert!(peak < LIMIT_MIB + 250, "{peak} MiB at most");
+    assert!(server.metric("tributary_memory_refused_total ") >= 2.0);
+    assert_eq!(server.metric("tributary_memory_limit_bytes "), (LIMIT_MIB << 20) as f64);
+    wait_until("the problem is named", || {
+        db.client.value("SELECT COUNT(*) FROM information_schema.problems WHERE code = 'MEMORY_FULL'") == "1"
+    });
+    // The memory is given back, and everything goes on.
+    db.client.ok("INSERT INTO dt VALUES (5000, 'b')");
+    assert_eq!(db.client.value("SELECT COUNT(*) FROM dt"), "4097");
+}
+
 /// Each takes gigabytes if nothing limits it, and needs no table.
 #[test]
 fn short_statements_take_no_gigabytes() {

@@ -21,6 +21,7 @@ use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tributary_table::{Checksums, TableError, footer_fault, panic_text};
+use tributary_types::memory;
 
 /// Distinguishes an error of the storage from one of the Parquet library. Both are reduced to one text; a test for each sentence
 /// here fails when a library rewords it.
@@ -104,6 +105,8 @@ impl CheckedReader {
         if self.footer.is_none() {
             self.read_footer(None).await?;
         }
+        let bytes = ranges.iter().map(|range| range.end - range.start).sum();
+        memory::check(bytes).map_err(|full| ParquetError::External(Box::new(full)))?;
         let pages = self.reader.get_byte_ranges(ranges.clone()).await?;
         if let Some((metadata, Some(checksums))) = &self.footer {
             let mut read = ranges.iter().zip(&pages);

@@ -248,7 +248,7 @@ impl ContextProvider for StatementContext<'_> {
         if name == "sum" {
             return Some(functions::sum());
         }
-        functions::states::aggregates::get(name).or_else(|| {
+        functions::aggregates::get(name).or_else(|| {
             self.state.aggregate_functions().get(name).cloned().map(functions::keeping::aggregate)
         })
     }

@@ -6,6 +6,7 @@
 //!
 //! Not here: plans, tables and sessions. A function sees arrays and the fields of its arguments.
 
+pub mod aggregates;
 pub mod conversion;
 pub mod dates;
 mod declared;
@@ -18,7 +19,7 @@ pub mod states;
 pub mod system;
 mod text;
 
-pub use declared::{Declared, Family, Means, declared, meant};
+pub use declared::{Declared, Family, Means, declared, meant, refused};
 pub use json::variant::MEMBER;
 pub use numbers::sum::sum;
 
@@ -45,6 +46,8 @@ pub enum Param {
     Int,
     Real,
     DateTime,
+    /// A text of JSON: a document as it is, other values as JSON writes them.
+    Json,
     /// As it is.
     Any,
 }
@@ -241,10 +244,12 @@ impl MySqlFunction {
             growth::check_copies(self.name, &arg, rows)?;
             let array = arg.into_array(rows)?;
             // Only these have texts that Arrow's type does not tell.
-            let is_told =
-                matches!(array.data_type(), DataType::Timestamp(..)) || array.data_type().is_nested();
+            let is_told = matches!(array.data_type(), DataType::Timestamp(..))
+                || array.data_type().is_nested()
+                || self.param(index) == Param::Json;
             let known = is_told.then(|| metadata::known_type(&args.arg_fields[index])).flatten();
             arrays.push(match (self.param(index), known) {
+                (Param::Json, known) => json::made::to_documents(&array, known)?,
                 (Param::Text, Some(known)) => conversion::convert::to_text_of(&array, known)?,
                 (param, _) => conversion::convert::to_param(&array, param)?,
             });
@@ -269,6 +274,7 @@ pub fn all() -> &'static [Arc<ScalarUDF>] {
         let operators = numbers::arithmetic::operators().into_iter().map(ScalarUDF::new_from_impl);
         let partition_name = system::partition_name::PartitionName::new();
         [
+            aggregates::functions(),
             conversion::functions(),
             dates::functions(),
             json::functions(),

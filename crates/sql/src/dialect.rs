@@ -4,11 +4,13 @@
 //!   tree stay `And` and `StringConcat`; in MySQL's default mode the latter means OR.
 //! - XOR binds less than AND and more than OR (sqlparser: more than a comparison).
 //! - `DIV` is left-associative and binds like `*` (sqlparser lets it swallow all that follows).
+//! - `INTERVAL(n, a, b)` and `CHAR(n USING utf8)` are calls, and `* EXCEPT (a, b)` leaves columns out.
 //! - `a MOD b`, `!a`, `TRIM(a, b)`, and Doris's lambdas (`x -> x + 1`) and maps and structs (`{'k': 1}`, `{1, 'x'}`) exist.
 //! - Work is bounded: sqlparser tries alternatives again and again, which grows exponentially with
 //!   nesting. Each parser counts the operands it has begun and gives up at a multiple of the tokens.
 
 use crate::braces;
+use crate::special_calls;
 use sqlparser::ast::{BinaryOperator, Expr, Statement};
 use sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -115,7 +117,10 @@ impl Dialect for Grammar {
             return Some(Err(ParserError::ParserError(TOO_COMPLEX.to_owned())));
         }
         self.operands_left.set(left - 1);
-        braces::begin(parser).then(|| braces::parse(parser))
+        if braces::begin(parser) {
+            return Some(braces::parse(parser));
+        }
+        special_calls::begin(parser).then(|| special_calls::parse(parser))
     }
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
@@ -179,6 +184,10 @@ impl Dialect for Grammar {
     }
 
     fn supports_lambda_functions(&self) -> bool {
+        true
+    }
+
+    fn supports_select_wildcard_except(&self) -> bool {
         true
     }
 

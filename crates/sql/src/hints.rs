@@ -1,8 +1,9 @@
-//! `/*!NNNNN … */`: text that MySQL's servers from a version on read, and others skip.
+//! Hints: `/*!NNNNN … */`, text that MySQL's servers from a version on read, and others skip; and Doris's `JOIN [shuffle]`.
 //!
 //! Dumps wrap whole statements in it. The marks are replaced by blanks before a statement is read, so that each token keeps its place
 //! in the text; with a number above the server's version, so is what is between them.
 
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::borrow::Cow;
 
 /// The version that numbers are compared with: the server's own in the form of the marks, 5.7.99.
@@ -56,6 +57,40 @@ pub(crate) fn unwrapped(sql: &str) -> Cow<'_, str> {
     String::from_utf8(bytes).map_or(Cow::Borrowed(sql), Cow::Owned)
 }
 
+/// Doris's words in brackets behind JOIN, which choose among its ways to move rows between servers.
+const OF_JOINS: [&str; 2] = ["broadcast", "shuffle"];
+
+/// Removes `[broadcast]` and `[shuffle]` behind JOIN: there is one way to join.
+pub(crate) fn drop_of_joins(tokens: &mut Vec<TokenWithSpan>) {
+    let word = |token: &Token| match token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_ascii_lowercase()),
+        _ => None,
+    };
+    let is_hint = |token: &Token| word(token).is_some_and(|word| OF_JOINS.contains(&word.as_str()));
+    let is_join = |token: &Token| word(token).is_some_and(|word| word == "join");
+    let found: Vec<usize> = tokens
+        .windows(4)
+        .enumerate()
+        .filter(|(_, four)| {
+            four[1].token == Token::LBracket
+                && four[3].token == Token::RBracket
+                && is_join(&four[0].token)
+                && is_hint(&four[2].token)
+        })
+        .map(|(at, _)| at)
+        .collect();
+    if found.is_empty() {
+        return;
+    }
+    let mut at = 0;
+    let mut of_hints = found.iter().flat_map(|join| join + 1..join + 4).peekable();
+    tokens.retain(|_| {
+        let is_of_hint = of_hints.next_if_eq(&at).is_some();
+        at += 1;
+        !is_of_hint
+    });
+}
+
 /// The place behind a quoted text or name.
 fn after_quoted(bytes: &[u8], start: usize, quote: u8) -> usize {
     let mut at = start + 1;
@@ -78,6 +113,21 @@ fn end_of_comment(bytes: &[u8], start: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::Grammar;
+
+    #[test]
+    fn words_in_brackets_are_left_out_behind_join_only() {
+        for (sql, expected) in [
+            ("a JOIN [broadcast] b JOIN [SHUFFLE] c", "a JOIN b JOIN c"),
+            ("a JOIN [other] b", "a JOIN [ other ] b"),
+            ("`join` [shuffle]", "`join` [ shuffle ]"),
+            ("[shuffle]", "[ shuffle ]"),
+        ] {
+            let tokens = crate::syntax::tokenize(sql, &Grammar::new()).unwrap();
+            let shown: Vec<String> = tokens.iter().map(|token| token.token.to_string()).collect();
+            assert_eq!(shown.join(" "), expected, "{sql}");
+        }
+    }
 
     #[test]
     fn marks_become_blanks_and_everything_else_keeps_its_place() {

@@ -28,6 +28,7 @@ mod properties;
 mod replays;
 mod retries;
 mod secrets;
+mod special_calls;
 mod split;
 mod syntax;
 pub mod table;

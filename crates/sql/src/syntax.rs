@@ -4,6 +4,7 @@ use crate::chains;
 use crate::dialect::Grammar;
 use crate::errors::{self, Parsed};
 use crate::escapes;
+use crate::hints;
 use crate::limits::{BLANKS_MAX, STATEMENT_BYTES_MAX, TOKENS_MAX};
 use crate::retries;
 use crate::temporary;
@@ -147,6 +148,7 @@ pub(crate) fn tokenize(sql: &str, grammar: &Grammar) -> Parsed<Vec<TokenWithSpan
         .map_err(|error| errors::at(&format!("syntax error: {}", error.message), error.location))?;
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
     tokens.iter_mut().for_each(|token| escapes::resolve(&mut token.token));
+    hints::drop_of_joins(&mut tokens);
     temporary::mark(&mut tokens);
     chains::check(&tokens)?;
     retries::check(&tokens)?;

@@ -4,6 +4,7 @@ mod clock;
 pub mod date_text;
 pub mod datetime;
 mod days;
+mod epochs;
 mod periods;
 pub mod time;
 pub mod weeks;
@@ -12,7 +13,7 @@ pub mod zone;
 use super::MySqlFunction;
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
-    [clock::functions(), days::functions(), periods::functions(), time::functions()]
+    [clock::functions(), days::functions(), epochs::functions(), periods::functions(), time::functions()]
         .into_iter()
         .flatten()
         .collect()

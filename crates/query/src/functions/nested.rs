@@ -4,10 +4,13 @@ pub mod alike;
 pub mod arrays;
 mod compared;
 mod computed;
+mod divided;
 mod ends;
 mod flags;
+mod made_maps;
 pub mod maps;
 pub mod printed;
+mod vectors;
 
 use super::MySqlFunction;
 
@@ -16,9 +19,12 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         arrays::functions(),
         compared::functions(),
         computed::functions(),
+        divided::functions(),
         ends::functions(),
         flags::functions(),
+        made_maps::functions(),
         maps::functions(),
+        vectors::functions(),
     ]
     .into_iter()
     .flatten()

@@ -6,6 +6,7 @@ mod bits;
 mod buckets;
 pub mod exact;
 pub mod misc;
+pub mod more;
 pub mod rounding;
 pub mod sum;
 
@@ -19,6 +20,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         buckets::functions(),
         exact::functions(),
         misc::functions(),
+        more::functions(),
         rounding::functions(),
     ]
     .into_iter()

@@ -1,11 +1,12 @@
 //! Values of BITMAP and HLL columns, and aggregates over them.
 
 pub mod aggregates;
+mod elements;
 pub mod intersect_count;
 pub mod sets;
 
 use super::MySqlFunction;
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
-    sets::functions()
+    [elements::functions(), sets::functions()].into_iter().flatten().collect()
 }

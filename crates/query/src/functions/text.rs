@@ -2,15 +2,29 @@
 
 mod encoded;
 pub mod format;
+mod hashes;
 pub mod joined;
+mod masks;
 mod parts;
+mod patterns;
 pub mod strings;
+mod urls;
 
 use super::MySqlFunction;
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
-    [encoded::functions(), format::functions(), joined::functions(), parts::functions(), strings::functions()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        encoded::functions(),
+        format::functions(),
+        hashes::functions(),
+        joined::functions(),
+        masks::functions(),
+        parts::functions(),
+        patterns::functions(),
+        strings::functions(),
+        urls::functions(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

@@ -360,6 +360,12 @@ impl Rewriter<'_> {
                     let expr = std::mem::replace(expr, ast::null());
                     *item = SelectItem::ExprWithAlias { expr, alias: Ident::new(alias) };
                 }
+                SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => {
+                    if let Some(except) = &mut options.opt_except {
+                        self.lower(&mut except.first_element);
+                        except.additional_elements.iter_mut().for_each(|name| self.lower(name));
+                    }
+                }
                 _ => {}
             }
         }

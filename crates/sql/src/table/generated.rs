@@ -13,7 +13,7 @@ use tributary_types::{
 };
 
 /// Functions whose value depends on the time or the session, or that do not apply to one row.
-const DISALLOWED: [&str; 36] = [
+const DISALLOWED: [&str; 38] = [
     "now",
     "current_timestamp",
     "localtime",
@@ -29,6 +29,8 @@ const DISALLOWED: [&str; 36] = [
     "rand",
     "random",
     "random_bytes",
+    "array_shuffle",
+    "shuffle",
     "uuid",
     "uuid_numeric",
     "uuid_to_int",

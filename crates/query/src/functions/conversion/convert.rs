@@ -55,6 +55,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
 pub fn to_param(array: &ArrayRef, param: Param) -> Result<ArrayRef> {
     match param {
         Param::Any => Ok(Arc::clone(array)),
+        Param::Json => crate::functions::json::made::to_documents(array, None),
         Param::Text => to_text(array),
         Param::Int => to_integer(array),
         Param::Real => to_real(array),

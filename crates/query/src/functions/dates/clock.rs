@@ -3,9 +3,9 @@
 use crate::functions::conversion::convert::{to_datetime, to_integer, to_real, to_text};
 use crate::functions::dates::datetime::{self, DAY_MICROS};
 use crate::functions::{MySqlFunction, Param, growth};
-use crate::types::kind::{Kind, kind};
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
-use arrow::datatypes::{Float64Type, Int64Type, TimestampMicrosecondType};
+use crate::types::kind::{DATETIME, Kind, kind};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray, TimestampMicrosecondArray};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
 use datafusion::common::{Result, exec_err};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const MAX_SECONDS: i64 = 3_020_399;
 const MAX_MICROS: i64 = MAX_SECONDS * 1_000_000;
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
-    use Param::{Any, Text};
+    use Param::{Any, Int, Real, Text};
     let (text, int) = (crate::functions::utf8, crate::functions::int64);
     vec![
         MySqlFunction::new("timediff", &[Any, Any], text, timediff),
@@ -25,6 +25,11 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
             Ok(Arc::new(clocks.map(|micros| micros.map(|micros| micros / 1_000_000)).collect::<Int64Array>()))
         }),
         MySqlFunction::new("time_format", &[Any, Text], text, time_format),
+        MySqlFunction::new("maketime", &[Int, Int, Real], text, maketime),
+        MySqlFunction::new("add_time", &[Any, Any], text, |args| moved(args, "add_time"))
+            .returning(moved_type),
+        MySqlFunction::new("sub_time", &[Any, Any], text, |args| moved(args, "sub_time"))
+            .returning(moved_type),
     ]
 }
 
@@ -99,6 +104,67 @@ fn sec_to_time(array: &ArrayRef) -> Result<ArrayRef> {
         text
     };
     let texts = seconds.as_primitive::<Float64Type>().iter().map(|seconds| seconds.map(spell));
+    Ok(Arc::new(texts.collect::<StringArray>()))
+}
+
+/// A TIME of its hours, minutes and seconds; NULL for minutes and seconds that a clock does not show.
+fn maketime(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let (hours, minutes) = (args[0].as_primitive::<Int64Type>(), args[1].as_primitive::<Int64Type>());
+    let seconds = args[2].as_primitive::<Float64Type>();
+    let made = (0..hours.len()).map(|row| {
+        if hours.is_null(row) || minutes.is_null(row) || seconds.is_null(row) {
+            return None;
+        }
+        let (hour, minute, second) = (hours.value(row), minutes.value(row), seconds.value(row));
+        if !(0..60).contains(&minute) || !(0.0..60.0).contains(&second) {
+            return None;
+        }
+        let below_hour = minute * 60_000_000 + (second * 1e6).round() as i64;
+        let micros = hour.unsigned_abs().min(1000) as i64 * 3_600_000_000 + below_hour;
+        let micros = if hour < 0 { -micros } else { micros };
+        Some(datetime::clock_text(micros.clamp(-MAX_MICROS, MAX_MICROS)))
+    });
+    Ok(Arc::new(made.collect::<StringArray>()))
+}
+
+/// DATETIME for dates and times, else a TIME as a text.
+fn moved_type(types: &[DataType]) -> DataType {
+    match kind(&types[0]) {
+        Kind::Date | Kind::DateTime => DATETIME,
+        _ => DataType::Utf8,
+    }
+}
+
+/// The first value with a TIME added or subtracted. A TIME ends at 838:59:59, a DATETIME with the calendar.
+fn moved(args: &[ArrayRef], name: &str) -> Result<ArrayRef> {
+    let (values, by) = (moments(&args[0])?, clocks(&args[1])?);
+    let sum = |(value, by): (Option<Moment>, Option<i64>)| -> Result<Option<Moment>> {
+        let (Some(value), Some(by)) = (value, by) else { return Ok(None) };
+        let by = if name == "sub_time" { -by } else { by };
+        Ok(Some(match value {
+            Moment::Clock(micros) => Moment::Clock((micros + by).clamp(-MAX_MICROS, MAX_MICROS)),
+            Moment::At(micros) if datetime::is_in_calendar(micros.saturating_add(by)) => {
+                Moment::At(micros + by)
+            }
+            Moment::At(micros) => {
+                let (at, by) = (datetime::to_text(micros), datetime::clock_text(by));
+                return exec_err!("Operation {name} of {at}, {by} out of range");
+            }
+        }))
+    };
+    let sums = values.into_iter().zip(by).map(sum).collect::<Result<Vec<_>>>()?.into_iter();
+    if moved_type(&[args[0].data_type().clone()]) == DATETIME {
+        let micros = sums.map(|sum| match sum? {
+            Moment::At(micros) | Moment::Clock(micros) => Some(micros),
+        });
+        return Ok(Arc::new(micros.collect::<TimestampMicrosecondArray>()));
+    }
+    let texts = sums.map(|sum| {
+        Some(match sum? {
+            Moment::At(micros) => datetime::to_text(micros),
+            Moment::Clock(micros) => datetime::clock_text(micros),
+        })
+    });
     Ok(Arc::new(texts.collect::<StringArray>()))
 }
 

@@ -198,7 +198,7 @@ fn timestampdiff(args: &[ArrayRef]) -> Result<ArrayRef> {
     })
 }
 
-fn zone(name: &str) -> Result<Tz> {
+pub(super) fn zone(name: &str) -> Result<Tz> {
     match name.parse() {
         Ok(zone) => Ok(zone),
         Err(_) => exec_err!("Unknown or incorrect time zone: '{name}'"),
@@ -228,7 +228,7 @@ fn instant(zone: Tz, local: NaiveDateTime) -> Option<i64> {
 }
 
 /// Microseconds since 1970 of the local times in column 0; 0 for those before.
-fn instants(args: &[ArrayRef]) -> Result<Vec<Option<i64>>> {
+pub(super) fn instants(args: &[ArrayRef]) -> Result<Vec<Option<i64>>> {
     let of = |row| {
         let (Some(local), Some(name)) = (at(&args[0], row), text(&args[1], row)) else { return Ok(None) };
         Ok(instant(zone(name)?, local).map(|micros| micros.max(0)))

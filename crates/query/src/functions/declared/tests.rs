@@ -19,7 +19,7 @@ fn a_name_is_declared_once_and_in_order() {
 
 #[test]
 fn each_declared_name_has_an_implementation() {
-    let is_ours = |name: &str| functions::is_ours(name) || functions::states::aggregates::get(name).is_some();
+    let is_ours = |name: &str| functions::is_ours(name) || functions::aggregates::get(name).is_some();
     for declared in ALL {
         match declared.means {
             Ours => assert!(is_ours(declared.name), "{}", declared.name),
@@ -35,6 +35,19 @@ fn each_declared_name_has_an_implementation() {
 fn each_function_that_users_may_call_is_declared() {
     for function in functions::all().iter().filter(|function| !function.name().starts_with("__")) {
         assert!(declared(function.name()).is_some(), "{} is not declared", function.name());
+    }
+}
+
+#[test]
+fn a_refused_name_is_refused_once_and_not_declared() {
+    let mut names = HashSet::new();
+    for (several, why) in refused::ALL {
+        assert!(!why.ends_with('.'), "{why}");
+        for name in several.split(' ') {
+            assert!(names.insert(name), "{name} is refused twice");
+            assert!(declared(name).is_none(), "{name} is declared");
+            assert_eq!(super::refused(name), Some(*why));
+        }
     }
 }
 
@@ -57,6 +70,14 @@ fn the_reference_of_functions_is_what_their_declarations_say() {
         }
         let call = format!("{}{}", declared.name, declared.signature).replace('|', "\\|");
         let _ = writeln!(expected, "| `{call}` | {} |", declared.doc);
+    }
+    expected.push_str(
+        "\n## Functions of Doris that are refused\n\nA call of one of these is an error that says what to use.\n\n\
+         | function | reason |\n| --- | --- |\n",
+    );
+    for (names, why) in refused::ALL {
+        let names: Vec<String> = names.split(' ').map(|name| format!("`{name}`")).collect();
+        let _ = writeln!(expected, "| {} | {why} |", names.join(" "));
     }
     if std::env::var_os("UPDATE_REFERENCE").is_some() {
         std::fs::write(&path, expected).expect("the page is written");

@@ -1,6 +1,6 @@
 //! JSON functions over JSON text.
 
-mod path;
+pub(super) mod path;
 
 use crate::functions::{MySqlFunction, Param};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray};
@@ -69,13 +69,13 @@ fn each(array: &ArrayRef, f: impl Fn(&str) -> Option<String>) -> Result<ArrayRef
 
 /// The texts of a column as paths, each text read once as long as it repeats.
 #[derive(Default)]
-struct Paths {
+pub(super) struct Paths {
     last: Option<(String, Path)>,
 }
 
 impl Paths {
     /// The path of a row; `None` for NULL.
-    fn at(&mut self, column: &ArrayRef, row: usize) -> Result<Option<&Path>> {
+    pub fn at(&mut self, column: &ArrayRef, row: usize) -> Result<Option<&Path>> {
         let column = column.as_string::<i32>();
         if column.is_null(row) {
             return Ok(None);
@@ -94,7 +94,7 @@ impl Paths {
 }
 
 /// A row's document; `None` for NULL and invalid JSON.
-fn document(column: &ArrayRef, row: usize) -> Option<Value> {
+pub(super) fn document(column: &ArrayRef, row: usize) -> Option<Value> {
     let column = column.as_string::<i32>();
     if column.is_null(row) { None } else { serde_json::from_str(column.value(row)).ok() }
 }
@@ -119,7 +119,7 @@ fn each_found<T>(args: &[ArrayRef], f: impl Fn(&Value) -> Option<T>) -> Result<V
 }
 
 /// The value at a path, or the array of all values if it may match several.
-fn take(path: &Path, document: &Value) -> Option<Value> {
+pub(super) fn take(path: &Path, document: &Value) -> Option<Value> {
     if !path.is_plural() {
         return path.first(document).cloned();
     }

@@ -59,7 +59,7 @@ pub fn list_of(element: DataType) -> DataType {
     DataType::List(Arc::new(Field::new_list_field(element, true)))
 }
 
-pub(super) fn element(data_type: &DataType) -> DataType {
+pub fn element(data_type: &DataType) -> DataType {
     match data_type {
         DataType::List(field)
         | DataType::LargeList(field)
@@ -69,7 +69,7 @@ pub(super) fn element(data_type: &DataType) -> DataType {
     }
 }
 
-pub(super) fn same_list(types: &[DataType]) -> DataType {
+pub fn same_list(types: &[DataType]) -> DataType {
     list_of(element(&types[0]))
 }
 

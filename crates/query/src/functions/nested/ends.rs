@@ -47,7 +47,9 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
             .keeping(|fields| keeping::list_of_first(fields.get(1..)?)),
         MySqlFunction::new("array_range", &[Any, Any, Int], list, range).optional(2).returning(range_type),
         MySqlFunction::new("__array_range_of_times", &[DateTime, DateTime, Int, Text], times, range_of_times),
-        MySqlFunction::new("array_zip", &[Any], list, zip).variadic().returning(zip_type),
+        MySqlFunction::new("array_zip", &[Any], list, |args| zip(args, "ARRAY_ZIP"))
+            .variadic()
+            .returning(zip_type),
     ]
 }
 
@@ -211,12 +213,12 @@ fn zip_fields(types: &[DataType]) -> Fields {
     types.iter().zip(1..).map(|(of, at)| Field::new(format!("col{at}"), element(of), true)).collect()
 }
 
-fn zip_type(types: &[DataType]) -> DataType {
+pub(super) fn zip_type(types: &[DataType]) -> DataType {
     list_of(DataType::Struct(zip_fields(types)))
 }
 
 /// Structs of the elements at the same places of the arrays.
-fn zip(args: &[ArrayRef]) -> Result<ArrayRef> {
+pub(super) fn zip(args: &[ArrayRef], function: &str) -> Result<ArrayRef> {
     let lists = args.iter().map(|arg| Lists::of(arg, "array_zip")).collect::<Result<Vec<_>>>()?;
     let rows = args[0].len();
     let (mut lengths, mut valid) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
@@ -227,7 +229,10 @@ fn zip(args: &[ArrayRef]) -> Result<ArrayRef> {
         let ranges = ranges.unwrap_or_default();
         let length = ranges.first().map_or(0, ExactSizeIterator::len);
         if let Some(other) = ranges.iter().find(|range| range.len() != length) {
-            return exec_err!("ARRAY_ZIP takes arrays of one length and not of {length} and {}", other.len());
+            return exec_err!(
+                "{function} takes arrays of one length and not of {length} and {}",
+                other.len()
+            );
         }
         lengths.push(length);
         for (places, range) in places.iter_mut().zip(ranges) {

@@ -13,6 +13,8 @@ use std::sync::Arc;
 enum Way {
     /// The nearer one; of two as near the one away from zero.
     Nearest,
+    /// The nearer one; of two as near the even one.
+    NearestEven,
     TowardZero,
     Up,
     Down,
@@ -21,8 +23,9 @@ enum Way {
 pub(super) fn functions() -> Vec<MySqlFunction> {
     use Param::{Any, Int};
     let real = crate::functions::float64;
-    let all: [(_, _, crate::functions::Body); 4] = [
+    let all: [(_, _, crate::functions::Body); 5] = [
         ("__round", "__round_by", |args| rounded(args, Way::Nearest)),
+        ("__round_bankers", "__round_bankers_by", |args| rounded(args, Way::NearestEven)),
         ("__truncate", "__truncate_by", |args| rounded(args, Way::TowardZero)),
         ("__ceil", "__ceil_by", |args| rounded(args, Way::Up)),
         ("__floor", "__floor_by", |args| rounded(args, Way::Down)),
@@ -122,6 +125,10 @@ fn whole(value: i128, places: i64, way: Way) -> Option<i128> {
     let away = value.signum();
     let step_on = match way {
         Way::Nearest => rest.unsigned_abs() >= step.unsigned_abs() / 2,
+        Way::NearestEven => {
+            let half = step.unsigned_abs() / 2;
+            rest.unsigned_abs() > half || (rest.unsigned_abs() == half && quotient % 2 != 0)
+        }
         Way::TowardZero => false,
         Way::Up => rest > 0,
         Way::Down => rest < 0,
@@ -134,6 +141,7 @@ fn real(value: f64, digits: i64, way: Way) -> f64 {
     const WHOLE_MIN: f64 = 9_007_199_254_740_992.0;
     let one = |value: f64| match way {
         Way::Nearest => value.round(),
+        Way::NearestEven => value.round_ties_even(),
         Way::TowardZero => value.trunc(),
         Way::Up => value.ceil(),
         Way::Down => value.floor(),
@@ -168,6 +176,16 @@ mod tests {
         assert_eq!(whole(5, 40, Way::Nearest), Some(0));
         assert_eq!(whole(5, 40, Way::Up), None);
         assert_eq!(whole(i128::MAX, 1, Way::Up), None);
+    }
+
+    #[test]
+    fn halves_go_to_the_even_number_if_bankers_round() {
+        let all = |values: [i128; 6]| values.map(|value| whole(value, 1, Way::NearestEven).unwrap());
+        assert_eq!(all([15, 25, 26, -15, -25, -24]), [20, 20, 30, -20, -20, -20]);
+        assert_eq!(
+            [0.5, 1.5, 2.5, -2.5].map(|value| real(value, 0, Way::NearestEven)),
+            [0.0, 2.0, 2.0, -2.0]
+        );
     }
 
     #[test]

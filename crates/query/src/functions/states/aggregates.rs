@@ -14,11 +14,12 @@ use tributary_types::DataType as Declared;
 use tributary_types::state::{Bitmap, Hll};
 
 /// The names of these aggregates.
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 8] = [
     "bitmap_union",
     "bitmap_intersect",
     "bitmap_union_count",
     "bitmap_union_int",
+    "group_bitmap_xor",
     "hll_union",
     "hll_union_agg",
     intersect_count::NAME,
@@ -32,6 +33,7 @@ pub fn get(name: &str) -> Option<Arc<AggregateUDF>> {
             Kind::BitmapIntersect,
             Kind::BitmapUnionCount,
             Kind::BitmapUnionInt,
+            Kind::BitmapXor,
             Kind::HllUnion,
             Kind::HllUnionAgg,
         ];
@@ -49,6 +51,7 @@ enum Kind {
     BitmapUnionCount,
     /// Over numbers.
     BitmapUnionInt,
+    BitmapXor,
     HllUnion,
     HllUnionAgg,
 }
@@ -61,7 +64,7 @@ impl Kind {
     /// The type of the result, unless it is a number.
     const fn makes(self) -> Option<Declared> {
         match self {
-            Self::BitmapUnion | Self::BitmapIntersect => Some(Declared::Bitmap),
+            Self::BitmapUnion | Self::BitmapIntersect | Self::BitmapXor => Some(Declared::Bitmap),
             Self::HllUnion => Some(Declared::Hll),
             Self::BitmapUnionCount | Self::BitmapUnionInt | Self::HllUnionAgg => None,
         }
@@ -143,6 +146,9 @@ impl Together {
                     None => self.bitmap = Some(other),
                 }
             }
+            Kind::BitmapXor => {
+                self.bitmap.get_or_insert_default().symmetric_difference(&read_bitmap(bytes)?);
+            }
             Kind::BitmapUnion | Kind::BitmapUnionCount | Kind::BitmapUnionInt => {
                 self.bitmap.get_or_insert_default().union(read_bitmap(bytes)?);
             }
@@ -189,7 +195,7 @@ impl Accumulator for Together {
                 count(self.bitmap.as_ref().map_or(0, Bitmap::count))
             }
             Kind::HllUnionAgg => count(self.hll.estimate()),
-            Kind::BitmapUnion | Kind::BitmapIntersect | Kind::HllUnion => {
+            Kind::BitmapUnion | Kind::BitmapIntersect | Kind::BitmapXor | Kind::HllUnion => {
                 ScalarValue::Binary(Some(self.bytes().unwrap_or_else(|| Bitmap::default().bytes())))
             }
         })

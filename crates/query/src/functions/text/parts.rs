@@ -27,7 +27,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
             .optional(1),
         MySqlFunction::new("rtrim_in", &[Text, Text], text, |args| Ok(trim_in(args, false, true)))
             .optional(1),
-        MySqlFunction::new("split_by_string", &[Text, Text], texts, split_by_string),
+        MySqlFunction::new("split_by_string", &[Text, Text, Int], texts, split_by_string).optional(1),
         MySqlFunction::new("sub_replace", &[Text, Text, Int, Int], text, sub_replace).optional(1),
         MySqlFunction::new("append_trailing_char_if_absent", &[Text, Text], text, append_trailing),
         MySqlFunction::new("null_or_empty", &[Text], boolean, |args| Ok(is_empty(&args[0], true))),
@@ -72,7 +72,7 @@ fn trim_in(args: &[ArrayRef], start: bool, end: bool) -> ArrayRef {
     Arc::new((0..args[0].len()).map(cut).collect::<StringArray>())
 }
 
-/// The parts between separators; the characters, if the separator is empty.
+/// The parts between separators, the characters if the separator is empty; as many of them as the third argument says.
 fn split_by_string(args: &[ArrayRef]) -> Result<ArrayRef> {
     let mut lists = ListBuilder::new(StringBuilder::new());
     let mut growth = growth::Bytes::new("split_by_string", args);
@@ -81,19 +81,28 @@ fn split_by_string(args: &[ArrayRef]) -> Result<ArrayRef> {
             lists.append_null();
             continue;
         };
+        let limit = match args.get(2).map(|limits| int(limits, row)) {
+            Some(None) => {
+                lists.append_null();
+                continue;
+            }
+            Some(Some(limit)) => usize::try_from(limit).ok().filter(|limit| *limit > 0),
+            None => None,
+        };
+        let limit = limit.unwrap_or(usize::MAX);
         let mut add = |part: &str| -> Result<()> {
             growth.add(part.len() + size_of::<i32>())?;
             lists.values().append_value(part);
             Ok(())
         };
         if separator.is_empty() && !text.is_empty() {
-            for (at, letter) in text.char_indices() {
+            for (at, letter) in text.char_indices().take(limit) {
                 add(&text[at..at + letter.len_utf8()])?;
             }
         } else if text.is_empty() {
             add("")?;
         } else {
-            text.split(separator).try_for_each(add)?;
+            text.split(separator).take(limit).try_for_each(add)?;
         }
         lists.append(true);
     }

@@ -3,7 +3,9 @@
 //! The table of functions ([`functions::declared`]) says how a call is planned; forms of their own are here.
 
 mod aggregates;
+mod collected;
 mod forms;
+mod lambdas;
 
 use super::exprs::{as_text, rounded};
 use super::{Rewriter, ast, dates};
@@ -29,6 +31,7 @@ impl Rewriter<'_> {
             return known(function);
         }
         let Some(args) = plain_args(&function) else { return known(function) };
+        let args = if forms::makes_document(&name) { forms::with_documents(args) } else { args };
         if let Some(constant) = self.constant(&name, &args)? {
             return Ok(constant);
         }
@@ -39,7 +42,12 @@ impl Rewriter<'_> {
                 rename(&mut function, to);
                 Ok(Expr::Function(function))
             }
-            _ => self.special(&name, args, function),
+            _ => {
+                if forms::makes_document(&name) {
+                    set_args(&mut function, args.clone());
+                }
+                self.special(&name, args, function)
+            }
         }
     }
 
@@ -68,7 +76,6 @@ impl Rewriter<'_> {
 
     /// Calls that become another shape.
     fn special(&self, name: &str, mut args: Vec<Expr>, function: Function) -> Result<Expr, SqlError> {
-        let zone = || ast::text(self.environment.session.zone());
         Ok(match (name, args.len()) {
             ("if", 3) => {
                 let (otherwise, then) = (args.remove(2), args.remove(1));
@@ -77,12 +84,36 @@ impl Rewriter<'_> {
             ("ifnull" | "nvl", 2) | ("coalesce", 1..) => ast::call("__coalesce", args),
             ("isnull", 1) => Expr::IsNull(Box::new(args.remove(0))),
             ("mod", 2) => infix(args, BinaryOperator::Modulo),
+            ("xor", 2) => {
+                let right = ast::truth(args.remove(1));
+                ast::binary(ast::truth(args.remove(0)), BinaryOperator::Xor, right)
+            }
+            ("row", 2..) => Expr::Tuple(args),
+            ("negative", 1) => ast::call("__negate", args),
+            ("positive", 1) => args.remove(0),
+            ("uniform", 3) => forms::uniform(args)?,
+            ("random_bytes", 1) => {
+                // The other argument is random for each row.
+                args.push(ast::call("uuid", Vec::new()));
+                ast::call("__random_bytes", args)
+            }
+            ("array_shuffle", 1) => {
+                args.push(ast::call("random", Vec::new()));
+                ast::call("__array_shuffle", args)
+            }
+            ("array_shuffle", 2) => {
+                let seed = ast::call("__double", vec![args.remove(1)]);
+                ast::call("__array_shuffle", vec![args.remove(0), seed])
+            }
+            ("position", 2 | 3) => ast::call("locate", args),
             ("log", 1) => ast::call("ln", args),
             ("atan", 1) => ast::call("__finite", vec![ast::call("atan", doubles(args))]),
             ("atan", 2) => ast::call("__finite", vec![ast::call("atan2", doubles(args))]),
             ("ceiling", 1) => rounded("ceil", args.remove(0), ast::number(0)),
-            ("ceil" | "floor" | "round" | "truncate", 1) => rounded(name, args.remove(0), ast::number(0)),
-            ("ceil" | "floor" | "round" | "truncate", 2) => {
+            ("ceil" | "floor" | "round" | "round_bankers" | "truncate", 1) => {
+                rounded(name, args.remove(0), ast::number(0))
+            }
+            ("ceil" | "floor" | "round" | "round_bankers" | "truncate", 2) => {
                 let digits = args.remove(1);
                 rounded(name, args.remove(0), digits)
             }
@@ -103,12 +134,21 @@ impl Rewriter<'_> {
                 ast::call(name, args)
             }
             ("sha2", 2) => sha2(args)?,
+            ("md5sum", 1..) => ast::call("md5", vec![ast::call("concat", args)]),
             ("regexp_replace", 3) => {
                 let mut args: Vec<Expr> = args.into_iter().map(as_text).collect();
                 args.push(ast::text("g"));
                 ast::call("regexp_replace", args)
             }
             ("regexp_extract", 3) => ast::call("__regexp_extract", args),
+            _ => return self.of_times(name, args, function),
+        })
+    }
+
+    /// Calls over dates and times that become another shape.
+    fn of_times(&self, name: &str, mut args: Vec<Expr>, function: Function) -> Result<Expr, SqlError> {
+        let zone = || ast::text(self.environment.session.zone());
+        Ok(match (name, args.len()) {
             ("date_add" | "adddate" | "date_sub" | "subdate" | "days_add" | "days_sub", 2) => {
                 let (count, base) = (args.remove(1), args.remove(0));
                 let negative = name.contains("sub");
@@ -136,6 +176,19 @@ impl Rewriter<'_> {
                 ast::call("__unix_timestamp_of_text", args)
             }
             ("date_trunc", 2) => forms::date_trunc(args)?,
+            ("date_floor" | "date_ceil", 2 | 3) => forms::rounded_date(name, args)?,
+            ("timestamp", 1) => ast::call("__datetime", args),
+            ("timestamp", 2) => {
+                let at = ast::call("__datetime", vec![args.remove(0)]);
+                ast::call("add_time", vec![at, args.remove(0)])
+            }
+            ("get_format", 2) => forms::get_format(&word(&args[0]), &args[1])?,
+            ("from_second" | "from_millisecond" | "from_microsecond", 1) => {
+                ast::call(&format!("__{name}"), vec![args.remove(0), zone()])
+            }
+            ("second_timestamp" | "millisecond_timestamp" | "microsecond_timestamp", 1) => {
+                ast::call(&format!("__{name}"), vec![args.remove(0), zone()])
+            }
             ("convert_tz", 3) => ast::call("__convert_tz", args),
             ("str_to_date", 2) => {
                 let is_date = ast::as_text(&args[1]).is_some_and(dates::is_date_format);
@@ -160,6 +213,9 @@ impl Rewriter<'_> {
 
 /// Calls over arrays and structs that become another shape.
 fn nested(name: &str, mut args: Vec<Expr>, function: Function) -> Result<Expr, SqlError> {
+    if let Some(rewritten) = lambdas::call(name, &args)? {
+        return Ok(rewritten);
+    }
     Ok(match (name, args.len()) {
         ("struct", 1..) => {
             let named = args.into_iter().zip(1..);
@@ -184,29 +240,6 @@ fn nested(name: &str, mut args: Vec<Expr>, function: Function) -> Result<Expr, S
                 ));
             }
         },
-        // Doris has the lambda first, DataFusion the array.
-        ("array_filter" | "array_first" | "array_map", 2) if matches!(args[0], Expr::Lambda(_)) => {
-            args.swap(0, 1);
-            ast::call(if name == "array_map" { "array_transform" } else { name }, args)
-        }
-        ("array_sortby", 2) => {
-            if matches!(args[0], Expr::Lambda(_)) {
-                let keys = ast::call("array_transform", vec![args[1].clone(), args.remove(0)]);
-                args.push(keys);
-            }
-            ast::call("__array_sortby", args)
-        }
-        (name, 2) if is_of_flags(name) && matches!(args[0], Expr::Lambda(_)) => {
-            let (array, lambda) = (args.remove(1), args.remove(0));
-            let flags = ast::call("array_transform", vec![array.clone(), lambda]);
-            match name {
-                "array_last" => {
-                    ast::call("element_at", vec![array, ast::call("__array_last_index", vec![flags])])
-                }
-                "array_count" | "array_exists" => ast::call(name, vec![flags]),
-                _ => ast::call(&format!("__{name}"), vec![flags]),
-            }
-        }
         ("array_range", 3) if matches!(args[2], Expr::Interval(_)) => {
             if let Expr::Interval(interval) = args.remove(2) {
                 let (count, unit) = dates::count_and_unit(interval)?;
@@ -214,39 +247,12 @@ fn nested(name: &str, mut args: Vec<Expr>, function: Function) -> Result<Expr, S
             }
             ast::call("__array_range_of_times", args)
         }
-        ("array_sort", 1) => ast::call("array_sort", args),
         ("array_reverse_sort", 1) => {
             args.extend([ast::text("DESC"), ast::text("NULLS LAST")]);
             ast::call("array_sort", args)
         }
-        (name, _)
-            if matches!(name, "array_sort" | "array_filter" | "array_first" | "array_map")
-                || (is_of_flags(name) && !(functions::is_ours(name) && args.len() == 1)) =>
-        {
-            return Err(SqlError::detail(
-                ErrorCode::NotSupported,
-                format!(
-                    "{name} is not supported with these arguments; it takes {}",
-                    if name == "array_sort" { "an array" } else { "a lambda and one array" }
-                ),
-            ));
-        }
         _ => return known(function),
     })
-}
-
-/// Functions of a lambda that is a condition and an array.
-fn is_of_flags(name: &str) -> bool {
-    const NAMES: [&str; 7] = [
-        "array_count",
-        "array_exists",
-        "array_first_index",
-        "array_last",
-        "array_last_index",
-        "array_match_all",
-        "array_match_any",
-    ];
-    NAMES.contains(&name)
 }
 
 /// A call that the planner gets as it is.
@@ -266,7 +272,13 @@ fn known(function: Function) -> Result<Expr, SqlError> {
                 declared.signature
             ),
         )),
-        None => Err(SqlError::detail(ErrorCode::UnknownFunction, format!("Can not found function '{name}'"))),
+        None => Err(match functions::refused(&name) {
+            Some(why) => SqlError::detail(
+                ErrorCode::NotSupported,
+                format!("function '{name}' is not supported; {why}"),
+            ),
+            None => SqlError::detail(ErrorCode::UnknownFunction, format!("Can not found function '{name}'")),
+        }),
     }
 }
 

@@ -34,9 +34,8 @@ pub(super) fn cast(expr: Expr, to: &DataType, lenient: bool) -> Result<Expr, Sql
         | T::CharacterVarying(length)
         | T::CharVarying(length)
         | T::Nvarchar(length) => text(expr, length.as_ref()),
-        T::String(_) | T::Text | T::TinyText | T::MediumText | T::LongText | T::JSON | T::JSONB => {
-            call("__text", expr)
-        }
+        T::String(_) | T::Text | T::TinyText | T::MediumText | T::LongText => call("__text", expr),
+        T::JSON | T::JSONB => call("__document", expr),
         T::Binary(_) | T::Varbinary(_) => call("__text", expr),
         T::Date | T::Date32 => call("__date", expr),
         T::Datetime(digits) | T::Timestamp(digits, _) | T::TimestampNtz(digits) => {

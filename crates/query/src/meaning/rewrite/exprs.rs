@@ -19,7 +19,10 @@ impl Rewriter<'_> {
     pub(super) fn expression(&self, expr: Expr) -> Result<Expr, SqlError> {
         Ok(match expr {
             Expr::Identifier(name) if name.value.starts_with('@') => self.variable(&name.value)?,
-            Expr::Identifier(name) => Expr::Identifier(lower(name)),
+            Expr::Identifier(name) => match bits_of_name(&name) {
+                Some(bits) => self::bits(bits)?,
+                None => Expr::Identifier(lower(name)),
+            },
             Expr::CompoundIdentifier(parts) => self.compound(parts)?,
             Expr::Value(value) => self.value(value)?,
             Expr::Function(function) => {
@@ -173,11 +176,8 @@ impl Rewriter<'_> {
             Value::DoubleQuotedString(text)
             | Value::NationalStringLiteral(text)
             | Value::EscapedStringLiteral(text) => ast::text(text.clone()),
-            Value::SingleQuotedByteStringLiteral(_) | Value::DoubleQuotedByteStringLiteral(_) => {
-                return Err(SqlError::detail(
-                    ErrorCode::NotSupported,
-                    "literals of bits such as b'101' are not supported; write the number",
-                ));
+            Value::SingleQuotedByteStringLiteral(bits) | Value::DoubleQuotedByteStringLiteral(bits) => {
+                self::bits(bits)?
             }
             Value::HexStringLiteral(hex) => ast::call("unhex", vec![ast::text(hex.clone())]),
             _ => Expr::Value(value),
@@ -207,6 +207,23 @@ fn number(written: &str) -> Result<Expr, SqlError> {
     // The point stops the planner from reading it as an unsigned integer, whose sums wrap around.
     let is_large = fraction.is_empty() && whole.parse::<i64>().is_err() && !whole.is_empty();
     Ok(ast::number(if is_large { format!("{whole}.") } else { written.to_owned() }))
+}
+
+/// `b'101'`, the number of these bits, of which a BIGINT has 63 without its sign.
+fn bits(written: &str) -> Result<Expr, SqlError> {
+    match i64::from_str_radix(if written.is_empty() { "0" } else { written }, 2) {
+        Ok(number) if !written.starts_with(['-', '+']) => Ok(ast::number(number)),
+        _ => Err(SqlError::detail(
+            ErrorCode::Unknown,
+            format!("b'{written}' is not a number of at most 63 bits, each 0 or 1"),
+        )),
+    }
+}
+
+/// The bits of `0b101`, which the parser takes for a name.
+fn bits_of_name(name: &Ident) -> Option<&str> {
+    let bits = name.value.strip_prefix("0b").filter(|_| name.quote_style.is_none())?;
+    (!bits.is_empty() && bits.bytes().all(|bit| matches!(bit, b'0' | b'1'))).then_some(bits)
 }
 
 fn lower(mut name: Ident) -> Ident {
@@ -270,6 +287,7 @@ fn unary(op: UnaryOperator, expr: Expr) -> Expr {
     match op {
         UnaryOperator::Not | UnaryOperator::BangNot => not(ast::truth(expr)),
         UnaryOperator::Plus => expr,
+        UnaryOperator::BitwiseNot => ast::call("bitnot", vec![expr]),
         UnaryOperator::Minus if ast::as_number(&expr) == Some(AFTER_BIGINT) => {
             Expr::UnaryOp { op, expr: Box::new(ast::number(AFTER_BIGINT.trim_end_matches('.'))) }
         }

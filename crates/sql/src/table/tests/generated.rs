@@ -60,6 +60,7 @@ fn what_a_generated_column_cannot_be_is_refused_in_doriss_words() {
         ("b datetime as (now())", "Expression of generated column 'b' contains a disallowed function:'now'"),
         ("b datetime as (CURRENT_TIMESTAMP)", "contains a disallowed function:'current_timestamp'"),
         ("b double as (abs(rand()))", "contains a disallowed function:'rand'"),
+        ("b array<int> as (array_shuffle([a, 1]))", "contains a disallowed function:'array_shuffle'"),
         ("b bigint as (unix_timestamp())", "contains a disallowed function:'unix_timestamp'"),
         ("b int as (rank() over ())", "contains a disallowed function:'rank'"),
         ("b int as (grouping(a))", "contains a disallowed function:'grouping'"),

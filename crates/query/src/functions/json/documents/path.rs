@@ -72,7 +72,75 @@ impl Path {
     }
 }
 
+impl Path {
+    /// Puts a value in the place of the one that the path leads to, if `replaces`, or there where the path leads past an object
+    /// or array, if `inserts`. The path must lead to one value at most.
+    pub fn set(&self, document: &mut Value, value: Value, inserts: bool, replaces: bool) {
+        let Some((last, steps)) = self.steps.split_last() else {
+            if replaces {
+                *document = value;
+            }
+            return;
+        };
+        let Some(parent) = steps.iter().try_fold(document, |value, step| step.go(value)) else { return };
+        if let Some(found) = last.go(parent) {
+            if replaces {
+                *found = value;
+            }
+            return;
+        }
+        match (last, parent) {
+            (Step::Member(name), Value::Object(members)) if inserts => {
+                members.insert(name.clone(), value);
+            }
+            (Step::Element(_), Value::Array(items)) if inserts => items.push(value),
+            // A value counts as an array of itself.
+            (Step::Element(_), single) if inserts => *single = Value::Array(vec![single.take(), value]),
+            _ => {}
+        }
+    }
+
+    /// Removes the value that the path leads to; the whole document cannot be removed.
+    pub fn remove(&self, document: &mut Value) {
+        let Some((last, steps)) = self.steps.split_last() else { return };
+        let Some(parent) = steps.iter().try_fold(document, |value, step| step.go(value)) else { return };
+        match (last, parent) {
+            (Step::Member(name), Value::Object(members)) => {
+                members.shift_remove(name);
+            }
+            (Step::Element(at), Value::Array(items)) if *at < items.len() => {
+                items.remove(*at);
+            }
+            (Step::FromLast(before), Value::Array(items)) if *before < items.len() => {
+                items.remove(items.len() - before - 1);
+            }
+            _ => {}
+        }
+    }
+}
+
 impl Step {
+    /// The one value that the step leads to.
+    fn go<'a>(&self, value: &'a mut Value) -> Option<&'a mut Value> {
+        match (self, value) {
+            (Self::Member(name), Value::Object(members)) => members.get_mut(name),
+            (Self::Element(at), Value::Array(items)) => items.get_mut(*at),
+            (Self::FromLast(before), Value::Array(items)) => {
+                let at = items.len().checked_sub(before + 1)?;
+                items.get_mut(at)
+            }
+            (
+                Self::Element(0) | Self::FromLast(0),
+                single @ (Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Object(_)),
+            ) => Some(single),
+            _ => None,
+        }
+    }
+
     fn take<'a>(&self, value: &'a Value, out: &mut Vec<&'a Value>) {
         match (self, value) {
             (Self::Member(name), Value::Object(members)) => out.extend(members.get(name)),

@@ -1,7 +1,7 @@
 //! Calls of aggregates and window functions: Doris's names and arguments → DataFusion's.
 
 use super::super::{Rewriter, ast};
-use super::{as_text, last_name, plain_args, rename, set_args};
+use super::{as_text, collected, last_name, plain_args, rename, set_args};
 use crate::functions::{self, Declared, Family, Means};
 use sqlparser::ast::{
     BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArgumentClause, FunctionArguments,
@@ -72,7 +72,7 @@ impl Rewriter<'_> {
                 Some(renamed(function, name, args))
             }
             ("group_concat", _) => Some(self.group_concat(args, function)?),
-            _ => None,
+            _ => collected::collected(name, args, function)?,
         })
     }
 

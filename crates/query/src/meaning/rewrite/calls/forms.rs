@@ -1,6 +1,6 @@
 //! Calls that are replaced by another function according to their constant arguments.
 
-use super::super::ast;
+use super::super::{ast, dates};
 use super::{last_name, plain_args};
 use crate::functions::dates::datetime;
 use sqlparser::ast::{BinaryOperator, DataType, ExactNumberInfo, Expr, UnaryOperator};
@@ -81,4 +81,118 @@ pub(super) fn date_trunc(mut args: Vec<Expr>) -> Result<Expr, SqlError> {
     let is_date = ast::as_text(&value).is_some_and(datetime::is_date_only);
     let value = if is_date { ast::call("__date", vec![value]) } else { value };
     Ok(ast::call("__date_trunc", vec![value, ast::text(unit)]))
+}
+
+/// `date_floor(x, INTERVAL 5 MINUTE[, origin])` and `date_ceil`: the function of the unit.
+pub(super) fn rounded_date(name: &str, mut args: Vec<Expr>) -> Result<Expr, SqlError> {
+    const UNITS: [&str; 8] = ["second", "minute", "hour", "day", "week", "month", "quarter", "year"];
+    let (count, unit) = match args.remove(1) {
+        Expr::Interval(interval) => dates::count_and_unit(interval)?,
+        other => {
+            return Err(SqlError::detail(
+                ErrorCode::Unknown,
+                format!(
+                    "{name} takes a period such as INTERVAL 5 MINUTE as its second argument and not {other}"
+                ),
+            ));
+        }
+    };
+    let unit = unit.to_lowercase();
+    let unit = unit.strip_suffix('s').unwrap_or(&unit);
+    if !UNITS.contains(&unit) {
+        let text = format!(
+            "{name} does not know the unit '{unit}'; use SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, QUARTER or YEAR"
+        );
+        return Err(SqlError::detail(ErrorCode::Unknown, text));
+    }
+    args.insert(1, ast::call("__integer", vec![count]));
+    let kind = if name == "date_floor" { "floor" } else { "ceil" };
+    // A text that names a day alone is a DATE.
+    if ast::as_text(&args[0]).is_some_and(datetime::is_date_only) {
+        let day = args.remove(0);
+        args.insert(0, ast::call("__date", vec![day]));
+    }
+    Ok(ast::call(&format!("{unit}_{kind}"), args))
+}
+
+/// `GET_FORMAT(DATE, 'usa')`: the pattern of that name, in MySQL's words.
+pub(super) fn get_format(kind: &str, region: &Expr) -> Result<Expr, SqlError> {
+    let kind = kind.to_uppercase();
+    let Some(region) = ast::as_text(region) else {
+        return Err(SqlError::detail(
+            ErrorCode::Unknown,
+            "the second argument of get_format is a constant text",
+        ));
+    };
+    let pattern = match (kind.as_str(), region.to_uppercase().as_str()) {
+        ("DATE", "USA") => "%m.%d.%Y",
+        ("DATE", "JIS" | "ISO") => "%Y-%m-%d",
+        ("DATE", "EUR") => "%d.%m.%Y",
+        ("DATE", "INTERNAL") => "%Y%m%d",
+        ("DATETIME" | "TIMESTAMP", "USA" | "EUR") => "%Y-%m-%d %H.%i.%s",
+        ("DATETIME" | "TIMESTAMP", "JIS" | "ISO") => "%Y-%m-%d %H:%i:%s",
+        ("DATETIME" | "TIMESTAMP", "INTERNAL") => "%Y%m%d%H%i%s",
+        ("TIME", "USA") => "%h:%i:%s %p",
+        ("TIME", "JIS" | "ISO") => "%H:%i:%s",
+        ("TIME", "EUR") => "%H.%i.%s",
+        ("TIME", "INTERNAL") => "%H%i%s",
+        ("DATE" | "DATETIME" | "TIMESTAMP" | "TIME", _) => return Ok(ast::null()),
+        _ => {
+            let text =
+                format!("get_format takes DATE, TIME or DATETIME as its first argument and not {kind}");
+            return Err(SqlError::detail(ErrorCode::Unknown, text));
+        }
+    };
+    Ok(ast::text(pattern))
+}
+
+/// `uniform(min, max, gen)`: whole numbers between whole numbers, else DOUBLEs; equal for equal values of `gen`.
+pub(super) fn uniform(mut args: Vec<Expr>) -> Result<Expr, SqlError> {
+    let is_constant = |expr: &Expr| match expr {
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => ast::as_number(expr).is_some(),
+        other => ast::as_number(other).is_some(),
+    };
+    if !args[..2].iter().all(is_constant) {
+        return Err(SqlError::detail(ErrorCode::Unknown, "the bounds of uniform must be constant numbers"));
+    }
+    let is_whole = args[..2].iter().all(|bound| constant_integer(bound).is_some());
+    let seed = ast::call("__integer", vec![args.remove(2)]);
+    args.push(seed);
+    Ok(ast::call(if is_whole { "__uniform_integer" } else { "__uniform" }, args))
+}
+
+/// Whether a function makes a document of its arguments.
+pub(super) fn makes_document(name: &str) -> bool {
+    const NAMES: [&str; 8] = [
+        "json_array",
+        "json_array_ignore_null",
+        "json_insert",
+        "json_object",
+        "json_remove",
+        "json_replace",
+        "json_set",
+        "to_json",
+    ];
+    NAMES.contains(&name)
+}
+
+/// Marks the arguments that are calls whose results are documents and not texts.
+pub(super) fn with_documents(args: Vec<Expr>) -> Vec<Expr> {
+    const NAMES: [&str; 9] = [
+        "json_extract",
+        "json_object_flatten",
+        "json_parse",
+        "json_parse_error_to_null",
+        "json_parse_error_to_value",
+        "json_quote",
+        "normalize_json_numbers_to_double",
+        "sort_json_object_keys",
+        "strip_null_value",
+    ];
+    let is_document = |expr: &Expr| match expr {
+        Expr::Function(function) => NAMES.contains(&last_name(&function.name).as_str()),
+        _ => false,
+    };
+    let mark = |arg: Expr| if is_document(&arg) { ast::call("__document", vec![arg]) } else { arg };
+    args.into_iter().map(mark).collect()
 }

@@ -170,7 +170,10 @@ impl State {
 
     fn put_view(&mut self, view: Arc<ViewDef>) {
         if let Some(database) = self.databases.get_mut(&view.db) {
-            Arc::make_mut(database).views.insert(view.name.clone(), view);
+            let views = &mut Arc::make_mut(database).views;
+            // It may have had another name.
+            views.retain(|_, other| other.id != view.id);
+            views.insert(view.name.clone(), view);
         }
     }
 

@@ -134,7 +134,7 @@ pub(crate) enum Operation {
         table: TableId,
         id: PartitionId,
     },
-    /// Inserts the view in place of the one of its name, if there is one.
+    /// Inserts the view in place of the ones of its name and its id, if there are such.
     PutView(Arc<ViewDef>),
     DropView(Arc<ViewDef>),
     CreateUser(User),

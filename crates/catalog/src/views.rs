@@ -21,7 +21,7 @@ impl Catalog {
         self.state().databases.get(db)?.views.get(name).cloned()
     }
 
-    /// Makes a view, in place of the one that is `replaced`.
+    /// Makes a view, in place of the one that is `replaced`, which may have another name.
     ///
     /// # Errors
     /// [`CatalogError::UnknownDatabase`], [`CatalogError::ReservedDatabase`], [`CatalogError::TableExists`] for a table or
@@ -56,6 +56,13 @@ impl Shared {
             };
             match (&replaced, database.views.get(&view.name)) {
                 (None, _) => refuse_taken(database, &view.name)?,
+                (Some(replaced), _) if replaced.name != view.name => {
+                    refuse_taken(database, &view.name)?;
+                    if database.views.get(&replaced.name) != Some(replaced) {
+                        let TableRef { db, table } = replaced.table_ref();
+                        return Err(CatalogError::TableChanged { db, table });
+                    }
+                }
                 (Some(replaced), Some(present)) if replaced == present => {}
                 (Some(_), _) => {
                     let TableRef { db, table } = view.table_ref();
@@ -130,6 +137,13 @@ mod tests {
         let renamed = TableDef { name: "v".to_owned(), ..def.clone() };
         taken(catalog.replace_table_def(&def, renamed).await.map(|_| ()));
         let second = catalog.put_view(Some(Arc::clone(&first)), view(db, "v", "SELECT 2 a")).await.unwrap();
+        let renamed = ViewDef { name: "w".to_owned(), ..(*second).clone() };
+        let renamed = catalog.put_view(Some(Arc::clone(&second)), renamed).await.unwrap();
+        assert_eq!(catalog.views("d"), [Arc::clone(&renamed)]);
+        let gone = catalog.put_view(Some(second), view(db, "x", "SELECT 3 a")).await;
+        assert!(matches!(gone, Err(CatalogError::TableChanged { .. })), "{gone:?}");
+        taken(catalog.put_view(Some(Arc::clone(&renamed)), view(db, "t", "SELECT 3 a")).await.map(|_| ()));
+        let second = catalog.put_view(Some(renamed), view(db, "v", "SELECT 2 a")).await.unwrap();
         let stale = catalog.put_view(Some(first), view(db, "v", "SELECT 3 a")).await;
         assert!(matches!(stale, Err(CatalogError::TableChanged { .. })), "{stale:?}");
         let elsewhere = catalog.put_view(None, view(db.next(), "w", "SELECT 1 a")).await;

@@ -205,11 +205,16 @@ impl EngineSession {
     pub(crate) fn insert_options(&self) -> InsertOptions {
         let unix_micros = self.unix_micros();
         let values = self.variables.values();
-        let strict = values.enable_insert_strict;
+        let ignores = self.running.ignores;
+        let strict = values.enable_insert_strict && !ignores;
         let utc_offset_seconds = values.time_zone.zone.offset_seconds(unix_micros);
         InsertOptions {
             strict,
-            max_filter_ratio: if strict { 0.0 } else { values.insert_max_filter_ratio.value },
+            max_filter_ratio: match (ignores, strict) {
+                (true, _) => 1.0,
+                (false, true) => 0.0,
+                (false, false) => values.insert_max_filter_ratio.value,
+            },
             clock: LoadClock {
                 now_micros: unix_micros + i64::from(utc_offset_seconds) * 1_000_000,
                 utc_offset_seconds,
@@ -260,6 +265,7 @@ impl EngineSession {
         }
         let (privilege, object) = access::needed(&statement, self.database.as_deref());
         self.engine.gate.check(&self.principal, privilege, object)?;
+        self.check_access_mode(&statement)?;
         if self.transaction.is_some() && commits_first(&statement) {
             let _ = self.commit().await?;
         }

@@ -127,6 +127,13 @@ impl Column {
         self
     }
 
+    /// The same column, which is of a primary key.
+    #[must_use]
+    pub fn primary_key(mut self) -> Self {
+        self.flags |= ColumnFlags::PRI_KEY_FLAG;
+        self
+    }
+
     /// A parameter of a prepared statement.
     pub(crate) fn parameter() -> Self {
         Self { charset: BINARY, ..Self::text(String::from("?"), ColumnType::MYSQL_TYPE_VAR_STRING, 0) }
@@ -235,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_client_reads_the_definition_that_is_written() {
-        let column = Column::new("id", DataType::BigInt).in_table("db", "t").not_null();
+        let column = Column::new("id", DataType::BigInt).in_table("db", "t").not_null().primary_key();
         let seen = as_client(&column);
         assert_eq!(seen.schema_str(), "db");
         assert_eq!(seen.table_str(), "t");
@@ -244,7 +251,7 @@ mod tests {
         assert_eq!(seen.column_type(), ColumnType::MYSQL_TYPE_LONGLONG);
         assert_eq!(seen.column_length(), 20);
         assert_eq!(seen.character_set(), 63);
-        assert!(seen.flags().contains(ColumnFlags::NOT_NULL_FLAG));
+        assert!(seen.flags().contains(ColumnFlags::NOT_NULL_FLAG | ColumnFlags::PRI_KEY_FLAG));
     }
 
     #[test]

@@ -51,7 +51,7 @@ fn to_sql(error: &DataFusionError) -> SqlError {
             first_line(text)
         )),
         DataFusionError::ResourcesExhausted(text) if text.contains(memory::SETTING) => {
-            SqlError::detail(ErrorCode::Busy, first_line(text).to_owned())
+            SqlError::detail(ErrorCode::Busy, first_line(text))
         }
         DataFusionError::ResourcesExhausted(text) => detail(format!(
             "the query needs more memory than the server's queries may take: {}. \

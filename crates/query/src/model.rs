@@ -115,6 +115,8 @@ pub struct ResultColumn {
     pub table: Option<String>,
     /// The declared name of that column.
     pub original_name: Option<String>,
+    /// It is of a unique key of that table, and never NULL.
+    pub is_key: bool,
     pub nullable: bool,
 }
 
@@ -140,6 +142,7 @@ impl ResultColumn {
             database: None,
             table: None,
             original_name: None,
+            is_key: false,
             nullable: true,
         }
     }

@@ -128,7 +128,7 @@ async fn a_query_beyond_the_memory_limit_fails_and_names_the_remedy() {
     let sql = "SELECT COUNT(*) FROM (SELECT CONCAT(a.k, b.k, c.k, d.k, 'some text to make it long') x, COUNT(*) \
                FROM m a, m b, m c, m d GROUP BY x ORDER BY x) y";
     let error = server.query(sql, &[]).await.unwrap_err();
-    assert!(error.message.contains("query_memory_limit_bytes"), "{error}");
+    assert!(error.message.contains("exec_mem_limit"), "{error}");
 }
 
 #[tokio::test]

@@ -407,6 +407,8 @@ pub struct Insert {
     pub overwrites_touched: bool,
     pub columns: Option<Vec<String>>,
     pub source: InsertSource,
+    /// `INSERT IGNORE`: rows whose keys exist are left out, and bad rows are warnings.
+    pub ignores: bool,
     /// `ON DUPLICATE KEY UPDATE c = VALUES(c), …`: the columns that get their new values in rows that exist.
     pub on_duplicate: Option<Vec<String>>,
 }
@@ -652,7 +654,8 @@ pub enum SetItem {
     /// `SET CHARACTER SET`; `None` is `DEFAULT`.
     CharacterSet { charset: Option<String> },
     Transaction {
-        scope: Scope,
+        /// `None`: only the next transaction.
+        scope: Option<Scope>,
         /// In upper case with one blank between words, e.g. `READ COMMITTED`.
         isolation: Option<String>,
         read_only: Option<bool>,

@@ -54,6 +54,6 @@ pub use table::{
     DynamicFacts, QueryColumn, Replacement, Scheduled, add_temporary, apply_alter, apply_alters, beside,
     check_deletion_by_keys, disallowed_in_generated, dynamic_facts, dynamic_time_zone, index_properties,
     is_heavy, like, named_partitions, replacement, scheduled, show_create_database, show_create_table,
-    with_recovered, without_dynamic_partitions, without_partition,
+    show_create_table_of_mysql, with_recovered, without_dynamic_partitions, without_partition,
 };
 pub use view_text::{show_create_view, with_databases};

@@ -37,7 +37,7 @@ pub use partitions::{
     Replacement, add_temporary, beside, named_partitions, replacement, with_recovered, without_partition,
 };
 pub(crate) use show_create::{escaped, quoted};
-pub use show_create::{show_create_database, show_create_table};
+pub use show_create::{show_create_database, show_create_table, show_create_table_of_mysql};
 
 use crate::ast::{ColumnSpec, CreateTable};
 use crate::names;

@@ -69,6 +69,9 @@ async fn serve(config: &Config) -> Outcome<()> {
     if settings.mysql_ddl != "doris" {
         engine.announce("mysql_ddl", &settings.mysql_ddl);
     }
+    if settings.like_ignores_case {
+        engine.announce("like_ignores_case", "ON");
+    }
     engine.announce("require_secure_transport", if settings.require_secure_transport { "ON" } else { "OFF" });
     if let Some(tls) = &tls {
         engine.set_tls(Arc::clone(tls));

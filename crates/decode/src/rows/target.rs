@@ -68,12 +68,14 @@ pub struct Target {
 }
 
 /// The treatment of columns that a load does not name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Others {
     /// They have their defaults.
     Filled,
     /// They stay unchanged in existing rows.
     Kept,
+    /// They have their defaults in new rows, and existing rows take these columns alone.
+    Upserted(GivenColumns),
     /// They have their defaults, and computed values are among the named ones: the rows were read from the table.
     Read,
 }
@@ -109,6 +111,14 @@ impl Target {
     /// An unknown column (1054), a column named twice (1060), or an omitted column that is NOT
     /// NULL and has no default (1105), in Doris's words.
     pub fn new(table: &Arc<TableDef>, columns: Option<&[String]>) -> Result<Self, SqlError> {
+        Self::of_columns(table, columns, Others::Filled)
+    }
+
+    fn of_columns(
+        table: &Arc<TableDef>,
+        columns: Option<&[String]>,
+        others: Others,
+    ) -> Result<Self, SqlError> {
         let schema = &table.schema;
         let fields = match columns {
             None => (0..schema.visible_count()).map(Some).collect(),
@@ -117,7 +127,7 @@ impl Target {
                 .map(|name| schema.index_of(name).map(Some).ok_or_else(|| unknown_column(name)))
                 .collect::<Result<Vec<_>, _>>()?,
         };
-        Self::of_fields(table, fields, columns.is_some(), Others::Filled)
+        Self::of_fields(table, fields, columns.is_some(), others)
     }
 
     /// A target for a file whose fields have these names; a field whose name the table does not
@@ -143,6 +153,35 @@ impl Target {
             .map(|name| table.schema.index_of(name).map(Some).ok_or_else(|| unknown_column(name)))
             .collect::<Result<_, _>>()?;
         Self::of_fields(table, fields, true, Others::Kept)
+    }
+
+    /// A target of whole rows, like [`Target::new`], of which existing rows of their keys take the `updated` columns alone, and
+    /// columns that follow from these. Without any they stay as they are.
+    ///
+    /// # Errors
+    /// See [`Target::new`]; or the table is not ready for partial updates.
+    pub fn upserting(
+        table: &Arc<TableDef>,
+        columns: Option<&[String]>,
+        updated: &[String],
+    ) -> Result<Self, SqlError> {
+        if table.schema.index_of_hidden(HiddenColumn::Given).is_none() {
+            return Err(not_ready(table));
+        }
+        let is_hidden = |name: &&String| {
+            let index = table.schema.index_of(name);
+            index.is_some_and(|index| table.schema.columns[index].hidden.is_some())
+        };
+        if let Some(name) = columns.unwrap_or_default().iter().find(is_hidden) {
+            // A row that deletes would not leave an existing one as it is.
+            return Err(unknown_column(name));
+        }
+        let follows = |column: &ColumnDef| !updated.is_empty() && (column.on_update || is_computed(column));
+        let is_updated = |column: &&ColumnDef| {
+            follows(column) || updated.iter().any(|name| name.eq_ignore_ascii_case(&column.name))
+        };
+        let given = table.schema.columns.iter().filter(is_updated).map(|column| column.id);
+        Self::of_columns(table, columns, Others::Upserted(GivenColumns::new(given)))
     }
 
     /// [`Target::partial`] for a file whose fields have these names; a field whose name the table does not know is dropped.
@@ -189,8 +228,9 @@ impl Target {
         let computes = others != Others::Read && table.schema.generated().next().is_some();
         let computed_field =
             if computes { leave_out_computed(&table.schema, &mut fields, &mut is_mapped) } else { None };
-        let given = match others {
+        let given = match &others {
             Others::Filled | Others::Read => None,
+            Others::Upserted(given) => Some(given.clone()),
             Others::Kept => given(table, &is_mapped)?,
         };
         let mut unfilled = Vec::new();
@@ -199,6 +239,7 @@ impl Target {
             Some(given) if column.hidden == Some(HiddenColumn::Given) => {
                 Ok(Fill::Stored(given.text().into_bytes().into()))
             }
+            Some(_) if matches!(others, Others::Upserted(_)) => fill_of(column),
             // A row that gives no sequence has that of the row before it.
             Some(_) if table.schema.sequence == Some(column.id) && column.nullable => Ok(Fill::Null),
             Some(_) => {
@@ -580,6 +621,11 @@ fn unknown_column(name: &str) -> SqlError {
     SqlError::detail(ErrorCode::UnknownColumn, format!("Unknown column '{name}' in target table."))
 }
 
+/// Whether a cell is bytes that spell no text.
+const fn is_no_text(cell: &Cell<'_>) -> bool {
+    matches!(cell, Cell::Hex(bytes) if std::str::from_utf8(bytes).is_err())
+}
+
 impl TargetColumn {
     pub(crate) fn of(column: &ColumnDef, index: usize) -> Self {
         Self { index, data_type: column.data_type, nullable: column.takes_null() }
@@ -659,6 +705,12 @@ impl TargetColumn {
             }
             Fault::Null => format!("column({column}) values is null while columns is not nullable"),
             Fault::DecimalRange if is_insert => self.decimal_reason(column, cell),
+            Fault::Bad if self.data_type.is_text() && is_no_text(cell) => {
+                format!(
+                    "column({column}) value is incorrect while strict mode is true, src value has bytes that are no UTF-8, which \
+                     all text is; store them as HEX or BASE64"
+                )
+            }
             Fault::Bad | Fault::DecimalRange => {
                 let text = cell::shown(cell);
                 format!("column({column}) value is incorrect while strict mode is true, src value is {text}")

@@ -109,6 +109,7 @@ const STATEMENTS: &[&str] = &[
     "DELETE FROM d.t WHERE id = 1",
     "UPDATE d.t SET name = 'x' WHERE id = 1",
     "INSERT INTO d.t VALUES (1, 'a')",
+    "INSERT IGNORE INTO d.t VALUES (1, 'a')",
     "INSERT INTO d.t VALUES (1 + 1, 'a')",
     "INSERT INTO d.t SELECT 1, 'a'",
     "SELECT 1",

@@ -19,6 +19,10 @@ impl Ddl {
         Err(SqlError::wrong_object(name, "VIEW", ""))
     }
 
+    pub(crate) fn is_view(&self, name: &TableRef) -> bool {
+        self.catalog.view(&name.db, &name.table).is_some()
+    }
+
     /// The view of that name, if it is one; a table of that name is an error.
     pub(crate) fn view_to_replace(&self, name: &TableRef) -> Result<Option<Arc<ViewDef>>, SqlError> {
         let view = self.catalog.view(&name.db, &name.table);
@@ -44,6 +48,23 @@ impl Ddl {
         self.catalog.put_view(replaced, view).await?;
         self.names.changed();
         Ok(())
+    }
+
+    /// Gives a view another name in its database.
+    ///
+    /// # Errors
+    /// There is no such view, or the name is taken or not legal.
+    pub(crate) async fn rename_view(
+        &self,
+        turn: &Changing<'_>,
+        from: &TableRef,
+        to: &TableRef,
+    ) -> Result<(), SqlError> {
+        let view = self.view_called(from)?;
+        tributary_sql::names::check_table(&to.table)?;
+        self.is_free(to, false)?;
+        let renamed = ViewDef { name: to.table.clone(), ..(*view).clone() };
+        self.put_view(turn, Some(view), renamed).await
     }
 
     pub(crate) async fn drop_view(

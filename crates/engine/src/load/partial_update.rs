@@ -6,14 +6,14 @@
 
 use crate::ddl::tables::table_error;
 use crate::load::Loads;
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tributary_decode::{Target, blocks_to_batches};
 use tributary_ingest::LoadRows;
-use tributary_table::Table;
+use tributary_table::{DataFile, Table};
 use tributary_types::{
-    ColumnDef, DefaultValue, ErrorCode, FLEXIBLE_UPDATES, HiddenColumn, SqlError, TableDef,
+    ColumnDef, DefaultValue, ErrorCode, FLEXIBLE_UPDATES, HiddenColumn, SqlError, TableDef, TableSchema,
 };
 
 /// Requirements on the keys of a partial update.
@@ -27,6 +27,8 @@ pub(crate) struct KnownKeys {
     /// them must exist.
     unfilled: Vec<usize>,
     is_flexible: bool,
+    /// Gets the number of new keys.
+    new_keys: Option<Arc<OnceLock<u64>>>,
 }
 
 impl KnownKeys {
@@ -35,6 +37,11 @@ impl KnownKeys {
         let (unfilled, is_flexible) = (target.unfilled().to_vec(), target.is_flexible());
         let is_needed = target.is_partial() && (rejects_new || !unfilled.is_empty());
         is_needed.then(|| Box::new(Self { rejects_new, unfilled, is_flexible, ..Self::default() }))
+    }
+
+    /// For an INSERT IGNORE: any keys will do, and the new ones are counted.
+    pub fn counted(new_keys: &Arc<OnceLock<u64>>) -> Self {
+        Self { new_keys: Some(Arc::clone(new_keys)), ..Self::default() }
     }
 
     /// For an UPDATE: its rows must still exist.
@@ -59,7 +66,31 @@ impl KnownKeys {
         self.unfilled.extend(other.unfilled);
         self.unfilled.sort_unstable();
         self.unfilled.dedup();
-        Self { rejects_new: self.rejects_new || other.rejects_new, ..self }
+        let new_keys = self.new_keys.take().or(other.new_keys);
+        Self { rejects_new: self.rejects_new || other.rejects_new, new_keys, ..self }
+    }
+
+    /// Whether there are no requirements, and new keys are counted.
+    pub const fn only_counts(&self) -> bool {
+        self.new_keys.is_some() && !self.rejects_new && self.unfilled.is_empty()
+    }
+
+    /// Counts the new keys of rows, if that is asked for.
+    ///
+    /// # Errors
+    /// Keys of the table can't be read.
+    pub async fn count(
+        &self,
+        table: &Table,
+        schema: &Arc<TableSchema>,
+        batches: &[RecordBatch],
+        files: &[DataFile],
+    ) -> Result<(), SqlError> {
+        let Some(new_keys) = &self.new_keys else { return Ok(()) };
+        let count = table.count_new_keys(schema, batches, files).await.map_err(table_error)?;
+        // Rows are counted once, right before their commit.
+        let _ = new_keys.set(count);
+        Ok(())
     }
 
     /// Checks rows that are about to be committed.
@@ -69,6 +100,7 @@ impl KnownKeys {
     pub async fn check(&self, table: &Table, rows: &LoadRows) -> Result<(), SqlError> {
         let batches =
             blocks_to_batches(&rows.schema, &rows.blocks).map_err(|error| refused(error.to_string()))?;
+        self.count(table, &rows.schema, &batches, rows.files()).await?;
         if self.rejects_new {
             let new = table.first_new_key(&rows.schema, &batches, rows.files(), None).await;
             if let Some(key) = new.map_err(table_error)? {
@@ -184,6 +216,8 @@ pub(crate) enum Updates {
     Named,
     /// The columns that each row has.
     OfRows,
+    /// None: rows that exist stay.
+    OfNewRows,
 }
 
 impl Loads {

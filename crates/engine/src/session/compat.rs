@@ -65,7 +65,35 @@ pub(super) const fn commits_first(statement: &Statement) -> bool {
     )
 }
 
+/// Whether the statement writes, which a transaction that only reads does not.
+fn writes(statement: &Statement) -> bool {
+    match statement {
+        Statement::Insert(_)
+        | Statement::Delete(_)
+        | Statement::Update(_)
+        | Statement::LoadData(_)
+        | Statement::BrokerLoad(_) => true,
+        Statement::ReloadTls | Statement::Maintain { .. } | Statement::WithoutEffect(_) => false,
+        other => commits_first(other),
+    }
+}
+
 impl EngineSession {
+    /// # Errors
+    /// The session's transactions only read.
+    pub(super) fn check_writes(&self) -> Result<(), SqlError> {
+        if !self.variables.values().transaction_read_only {
+            return Ok(());
+        }
+        let text = "Cannot execute statement in a READ ONLY transaction.";
+        Err(SqlError::new(ErrorCode::ReadOnlyTransaction, text))
+    }
+
+    /// [`EngineSession::check_writes`] of a statement that writes.
+    pub(super) fn check_access_mode(&self, statement: &Statement) -> Result<(), SqlError> {
+        if writes(statement) { self.check_writes() } else { Ok(()) }
+    }
+
     /// Adds notes to the answer of the statement that has just run.
     pub(super) fn with_notes(&mut self, answer: Answer, notes: Vec<String>) -> Answer {
         let added = u16::try_from(notes.len()).unwrap_or(u16::MAX);
@@ -205,7 +233,23 @@ impl EngineSession {
             names.push((from, to));
         }
         let process = Arc::clone(&self.process);
-        self.engine.ddl.rename_tables(Interrupt::by_kill(&process.stop), &names).await?;
+        let interrupt = Interrupt::by_kill(&process.stop);
+        let ddl = &self.engine.ddl;
+        match names.as_slice() {
+            [(from, to)] if ddl.is_view(from) => {
+                let turn = interrupt.wait(ddl.changing()).await?;
+                ddl.rename_view(&turn, from, to).await?;
+            }
+            names => match names.iter().find(|(from, _)| ddl.is_view(from)) {
+                Some((view, _)) => {
+                    let text = format!(
+                        "RENAME TABLE of the view {view} and others at once is not supported: rename one at a time"
+                    );
+                    return Err(SqlError::detail(ErrorCode::NotSupported, text));
+                }
+                None => ddl.rename_tables(interrupt, names).await?,
+            },
+        }
         Ok(Answer::ok())
     }
 

@@ -32,6 +32,8 @@ pub(super) struct Running {
     pub named: Option<Box<Named>>,
     /// The session's variables have named its load.
     pub uses_up_name: bool,
+    /// It is an INSERT IGNORE: bad values and rows are warnings.
+    pub ignores: bool,
     admission: Option<Admission>,
 }
 

@@ -129,10 +129,11 @@ impl EngineSession {
         self.running.kind = Some(statement.kind());
         let Counted { params, tokens } = Counted::of(text);
         let param_count = param_count_u16(params)?;
-        let columns = match &statement {
+        let mut columns = match &statement {
             Statement::Query(query) => self.queries.describe(&self.view(), query).await?,
             _ => Vec::new(),
         };
+        self.mark_keys(&mut columns);
         let general = Box::new(General { text: text.to_owned(), statement, notes, param_count });
         self.keep(id, PreparedStatement::General(general), text.len() as u64 + tokens * TOKEN_BYTES)?;
         Ok(Prepared { param_count, columns })
@@ -218,6 +219,7 @@ impl EngineSession {
             };
             *insert = again;
         }
+        self.check_writes()?;
         let options = self.insert_options();
         let bound = params.bind(&mut insert.types);
         if self.running.named.is_some() {

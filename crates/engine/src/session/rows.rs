@@ -6,6 +6,7 @@ mod change;
 mod create_as;
 mod delete;
 pub(super) mod explicit;
+mod ignore;
 pub(super) mod insert;
 mod insert_parts;
 pub(super) mod load_data;

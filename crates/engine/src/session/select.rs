@@ -8,7 +8,7 @@ use crate::answer::{Answer, Rows};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
-use tributary_query::{QueryResult, ScalarValue, SessionView, Stop};
+use tributary_query::{QueryResult, ResultColumn, ScalarValue, SessionView, Stop};
 use tributary_sql::{Explain, FileCall, Name, SelectQuery, Show, Statement};
 use tributary_types::{ErrorCode, SqlError, UserProperty};
 
@@ -51,13 +51,21 @@ impl EngineSession {
     /// Rows that are computed while they are taken, at most `rows_max` of them, and until `interrupt` ends that.
     fn rows(
         &self,
-        result: QueryResult,
+        mut result: QueryResult,
         rows_max: u64,
         interrupt: Interrupt<'_>,
         admitted: AdmittedQuery,
     ) -> Answer {
+        self.mark_keys(&mut result.columns);
         let process = Arc::clone(&self.process);
         Answer::Rows(Box::new(Rows::of_query(result, rows_max, process, interrupt, admitted)))
+    }
+
+    /// Leaves columns of keys marked as such for clients that see primary keys.
+    pub(super) fn mark_keys(&self, columns: &mut [ResultColumn]) {
+        if self.variables.values().mysql_ddl != "compat" {
+            columns.iter_mut().for_each(|column| column.is_key = false);
+        }
     }
 
     /// Admits a query of the session's user.

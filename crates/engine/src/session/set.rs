@@ -86,14 +86,35 @@ impl EngineSession {
                     .set("collation_connection", collation.as_deref().unwrap_or("utf8mb4_general_ci"))
             }
             SetItem::CharacterSet { charset } => self.set_charset(charset.as_deref()),
-            SetItem::Transaction { isolation, .. } => match isolation {
-                Some(level) => self.variables.set("transaction_isolation", &level.replace(' ', "-")),
-                None => Ok(()),
-            },
+            SetItem::Transaction { scope, isolation, read_only } => {
+                self.set_transactions(scope, isolation, read_only).await
+            }
             SetItem::Password { user, password } => {
                 self.engine.accounts.set_password(&self.principal, user.as_ref(), password).await
             }
         }
+    }
+
+    /// SET TRANSACTION. The level changes nothing; that the next transaction only reads is a hint.
+    async fn set_transactions(
+        &mut self,
+        scope: Option<Scope>,
+        isolation: Option<String>,
+        read_only: Option<bool>,
+    ) -> Result<(), SqlError> {
+        if scope == Some(Scope::Global) {
+            self.engine.gate.check(&self.principal, Privilege::Admin, Object::Server)?;
+        }
+        let level = isolation.map(|level| ("transaction_isolation", level.replace(' ', "-")));
+        let access = read_only.filter(|_| scope.is_some());
+        let access = access.map(|only| ("transaction_read_only", if only { "ON" } else { "OFF" }.to_owned()));
+        for (name, value) in level.into_iter().chain(access) {
+            match scope {
+                Some(Scope::Global) => self.engine.set_global(name, Some(&value)).await?,
+                Some(Scope::Session) | None => self.variables.set(name, &value)?,
+            }
+        }
+        Ok(())
     }
 
     /// Sets a user variable; `None` is NULL, which forgets it.

@@ -392,6 +392,8 @@ variables! {
     lc_time_names: String = "en_US".into(), text(), Fixed;
     /// The server's license.
     license: String = "Apache License, Version 2.0".into(), text(), ReadOnly;
+    /// LIKE, REGEXP and REGEXP_LIKE match in any case, unless BINARY or a collation says otherwise. Comparisons, IN, joins, GROUP BY, DISTINCT, ORDER BY and keys tell cases apart.
+    like_ignores_case: bool = false, switch(), Obeyed;
     /// A tuning variable of Doris; answers are the same.
     load_mem_limit: i64 = 0, any_whole(), Kept;
     /// A tuning variable of Doris; answers are the same.
@@ -642,16 +644,16 @@ variables! {
     trace_nereids: String = "OFF".into(), text(), Kept;
     /// A statement reads what was committed when it began, whatever is set.
     transaction_isolation: String = "READ-COMMITTED".into(), text(), Kept;
-    /// A hint; writes are not refused.
-    transaction_read_only: bool = false, switch(), Kept;
+    /// Whether statements that write are refused (1792).
+    transaction_read_only: bool = false, switch(), Obeyed;
     /// Trailing blanks are preserved.
     trim_tailing_spaces_for_external_table_query: bool = false, flag(), Fixed;
     /// Texts of external tables are not truncated.
     truncate_char_or_varchar_columns: bool = false, flag(), Fixed;
     /// A statement reads what was committed when it began, whatever is set.
     tx_isolation: String = "READ-COMMITTED".into(), text(), Kept;
-    /// A hint; writes are not refused.
-    tx_read_only: bool = false, switch(), Kept;
+    /// As `transaction_read_only`.
+    tx_read_only: bool = false, switch(), Obeyed;
     /// There are no unique indexes.
     unique_checks: bool = true, switch(), Kept;
     /// A tuning variable of Doris; answers are the same.

@@ -261,13 +261,16 @@ pub(super) const fn zone() -> Kind<NamedZone> {
 }
 
 /// Modes that do not change the meaning of statements.
-const SQL_MODES: [&str; 12] = [
+const SQL_MODES: [&str; 15] = [
     "ERROR_FOR_DIVISION_BY_ZERO",
     "IGNORE_SPACE",
     "NO_AUTO_CREATE_USER",
     "NO_AUTO_VALUE_ON_ZERO",
     "NO_DIR_IN_CREATE",
     "NO_ENGINE_SUBSTITUTION",
+    "NO_FIELD_OPTIONS",
+    "NO_KEY_OPTIONS",
+    "NO_TABLE_OPTIONS",
     "NO_ZERO_DATE",
     "NO_ZERO_IN_DATE",
     "ONLY_FULL_GROUP_BY",

@@ -148,7 +148,7 @@ pub(super) struct Memory {
     went_back: Option<(Instant, i64)>,
     rejected: VecDeque<(Instant, HashMap<TableId, u64>)>,
     lost_lines: VecDeque<(Instant, u64)>,
-    without_memory: VecDeque<(Instant, u64)>,
+    refused: VecDeque<(Instant, u64)>,
     /// Open file descriptors, and how many there may be, as they were counted last.
     descriptors: Option<(Instant, Option<(u64, u64)>)>,
 }
@@ -273,7 +273,7 @@ impl Memory {
     }
 
     fn of_process_memory(&mut self, refused: u64, now: Instant) -> Option<Finding> {
-        let times = recent_growth(&mut self.without_memory, refused, now);
+        let times = recent_growth(&mut self.refused, refused, now);
         (times > 0).then(|| {
             let text = format!(
                 "The process had no memory for its work {times} times in the last minute: it may have {} MiB.",

@@ -89,6 +89,8 @@ impl Connection {
             }
             COM_STMT_FETCH => self.fetch(packet)?,
             COM_DEBUG => self.end_of_rows(),
+            // As FLUSH: there is nothing to do.
+            COM_REFRESH => self.ok(),
             _ => self.unknown_command(),
         }
         Ok(())
@@ -369,6 +371,7 @@ fn known_command(code: u8) -> Option<Command> {
         COM_STATISTICS,
         COM_PROCESS_KILL,
         COM_DEBUG,
+        COM_REFRESH,
         COM_PING,
         COM_CHANGE_USER,
         COM_STMT_PREPARE,

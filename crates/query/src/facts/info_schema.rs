@@ -61,11 +61,22 @@ fn with_lower_names(batch: &RecordBatch) -> Result<RecordBatch> {
         .fields()
         .iter()
         .map(|field| {
-            Field::new(field.name().to_lowercase(), field.data_type().clone(), true)
-                .with_metadata(metadata::spelled(field.name()))
+            let lower = field.name().to_lowercase();
+            let metadata = match is_of_name(&lower) {
+                true => metadata::spelled(field.name()),
+                false => metadata::caseless(field.name()),
+            };
+            Field::new(lower, field.data_type().clone(), true).with_metadata(metadata)
         })
         .collect::<Vec<_>>();
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), batch.columns().to_vec())?)
+}
+
+/// Whether a column has names of databases or tables, in which cases differ; other texts are compared without case, as in MySQL.
+fn is_of_name(column: &str) -> bool {
+    ["schema", "schema_name", "db_name", "table_name", "event_object_table"]
+        .iter()
+        .any(|ending| column.ends_with(ending))
 }
 
 /// The rows of a table here.

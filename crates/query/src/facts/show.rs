@@ -16,6 +16,7 @@ use crate::model::{Cell, Grid};
 use crate::namespace::Namespace;
 use arrow::array::{BooleanArray, RecordBatch};
 use sqlparser::ast::Expr;
+use tables::ColumnsForm;
 use tributary_sql::{Name, Scope, Show};
 use tributary_types::system::{SYSTEM_DATABASES, is_system_database};
 use tributary_types::{ErrorCode, SqlError};
@@ -69,7 +70,8 @@ impl Facts<'_> {
                 self.filtered(session, grid, filter.as_ref(), 0)?
             }
             Show::Columns { full, table, filter } => {
-                self.filtered(session, self.columns(session, table, *full)?, filter.as_ref(), 0)?
+                let form = if *full { ColumnsForm::Full } else { ColumnsForm::Plain };
+                self.filtered(session, self.columns(session, table, form)?, filter.as_ref(), 0)?
             }
             Show::Variables { scope, filter } => {
                 self.filtered(session, self.variables(session, *scope), filter.as_ref(), 0)?
@@ -153,7 +155,11 @@ impl Facts<'_> {
     /// # Errors
     /// No database selected, or no such table.
     pub fn describe(&self, session: &SessionView, table: &Name, all: bool) -> Result<Grid, SqlError> {
-        if all { self.describe_all(session, table) } else { self.columns(session, table, false) }
+        if all {
+            self.describe_all(session, table)
+        } else {
+            self.columns(session, table, ColumnsForm::Described)
+        }
     }
 
     /// The database that a statement means, which must exist.

@@ -21,7 +21,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{
     Column, DFSchema, ExprSchema, Result, ScalarValue, TableReference, internal_err, plan_err,
 };
-use datafusion::logical_expr::expr::{Between, InList, InSubquery};
+use datafusion::logical_expr::expr::{Between, InList, InSubquery, Like};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
 use datafusion::logical_expr::utils::merge_schema;
@@ -101,6 +101,7 @@ impl ExprPlanner for OperatorPlanner {
         let planned = match op {
             Sql::Eq | Sql::Spaceship | Sql::NotEq | Sql::Lt | Sql::LtEq | Sql::Gt | Sql::GtEq => {
                 check_comparable(&op, &left_type, &right_type)?;
+                let (left, right) = without_case(left, right, schema);
                 let (left, right) = comparable(left, right, (&left_type, &right_type));
                 binary_expr(left, comparison(&op), right)
             }
@@ -134,6 +135,33 @@ impl ExprPlanner for OperatorPlanner {
 
     fn plan_substring(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
         Ok(PlannerResult::Planned(functions::named("substring").call(args)))
+    }
+}
+
+/// Whether an expression is a column whose texts are compared without case.
+fn is_caseless(expr: &Expr, schema: &DFSchema) -> bool {
+    match expr {
+        Expr::Column(_) => expr.to_field(schema).is_ok_and(|(_, field)| metadata::is_caseless(&field)),
+        Expr::ScalarFunction(call) if call.func.name() == "__text" => {
+            call.args.iter().any(|arg| is_caseless(arg, schema))
+        }
+        _ => false,
+    }
+}
+
+/// Both sides of a comparison, in lower case if one of them is compared without case.
+fn without_case(left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
+    match is_caseless(&left, schema) || is_caseless(&right, schema) {
+        true => (lower(left, schema), lower(right, schema)),
+        false => (left, right),
+    }
+}
+
+/// A text in lower case; any other value as it is.
+fn lower(expr: Expr, schema: &DFSchema) -> Expr {
+    match expr.get_type(schema) {
+        Ok(DataType::Utf8) => datafusion::functions::string::expr_fn::lower(expr),
+        _ => expr,
     }
 }
 
@@ -400,15 +428,7 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let between = Between { expr: Box::new(expr), negated, low: Box::new(low), high: Box::new(high) };
             Ok(Transformed::new_transformed(Expr::Between(between), changed))
         }
-        Expr::InList(InList { expr, list, negated }) => {
-            let (list, became_texts) = texts_among_texts(&expr, list, schema);
-            let (expr, list, changed) = alike(*expr, list, schema);
-            let (expr, list, has_zeros) = zeros::looked_up(expr, list, schema);
-            Ok(Transformed::new_transformed(
-                Expr::InList(InList { expr: Box::new(expr), list, negated }),
-                became_texts || changed || has_zeros,
-            ))
-        }
+        Expr::InList(list) => Ok(coerce_list(list, schema)),
         Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
             let rows = Arc::clone(&subquery.subquery);
             let (Ok(of), [field]) = (expr.get_type(schema), rows.schema().fields().as_ref()) else {
@@ -465,8 +485,18 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             };
             Ok(member.map_or_else(|| Transformed::no(Expr::ScalarFunction(call)), Transformed::yes))
         }
+        Expr::Like(like) if !like.case_insensitive && is_caseless(&like.expr, schema) => {
+            Ok(Transformed::yes(Expr::Like(Like { case_insensitive: true, ..like })))
+        }
         Expr::ScalarFunction(call) => {
-            let alike = |operand, values| {
+            let alike = |operand, values: Vec<Expr>| {
+                let (operand, values) = match is_caseless(&operand, schema) {
+                    true => {
+                        let values = values.into_iter().map(|value| lower(value, schema));
+                        (lower(operand, schema), values.collect())
+                    }
+                    false => (operand, values),
+                };
                 let (values, _) = texts_among_texts(&operand, values, schema);
                 let (operand, values, _) = alike(operand, values, schema);
                 let (operand, values, _) = zeros::looked_up(operand, values, schema);
@@ -478,6 +508,22 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         other => Ok(Transformed::no(other)),
     }
+}
+
+fn coerce_list(InList { expr, list, negated }: InList, schema: &DFSchema) -> Transformed<Expr> {
+    let (list, mut became_texts) = texts_among_texts(&expr, list, schema);
+    let (mut expr, mut list) = (*expr, list);
+    if is_caseless(&expr, schema) {
+        expr = lower(expr, schema);
+        list = list.into_iter().map(|item| lower(item, schema)).collect();
+        became_texts = true;
+    }
+    let (expr, list, changed) = alike(expr, list, schema);
+    let (expr, list, has_zeros) = zeros::looked_up(expr, list, schema);
+    Transformed::new_transformed(
+        Expr::InList(InList { expr: Box::new(expr), list, negated }),
+        became_texts || changed || has_zeros,
+    )
 }
 
 /// The aggregate that COUNT(DISTINCT …) means for a BITMAP or an HLL: how many elements its values have together.

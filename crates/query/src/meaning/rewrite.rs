@@ -8,6 +8,7 @@
 mod ast;
 mod calls;
 mod casts;
+mod collation;
 mod dates;
 mod distinct;
 mod exprs;
@@ -177,6 +178,9 @@ impl VisitorMut for Rewriter<'_> {
             select.from.clear();
         }
         self.group_by_aliases(select);
+        if !self.groups_in_full() {
+            grouping::any_values(select);
+        }
         self.name_items(&mut select.projection);
         for join in select.from.iter_mut().flat_map(|table| &mut table.joins) {
             // A hint, and a cross join that has a condition.
@@ -240,6 +244,9 @@ impl VisitorMut for Rewriter<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         exprs::balance(expr);
+        if let Err(error) = collation::without_case(expr, self.ignores_case()) {
+            return ControlFlow::Break(error);
+        }
         let is_relation = |name: &str| self.relations.iter().any(|names| names.contains(name));
         subscripts::qualify(expr, &is_relation);
         self.depth += 1;
@@ -279,6 +286,20 @@ impl VisitorMut for Rewriter<'_> {
 }
 
 impl Rewriter<'_> {
+    /// Whether patterns match without case unless a collation says otherwise.
+    fn ignores_case(&self) -> bool {
+        let value = self.environment.session.variables.get("like_ignores_case");
+        value.is_some_and(|value| value.eq_ignore_ascii_case("ON"))
+    }
+
+    /// Whether columns that are not grouped are errors.
+    fn groups_in_full(&self) -> bool {
+        let mode = self.environment.session.variables.get("sql_mode");
+        mode.is_none_or(|mode| {
+            mode.split(',').any(|mode| mode.trim().eq_ignore_ascii_case("ONLY_FULL_GROUP_BY"))
+        })
+    }
+
     fn note_cte(&mut self, cte: &Cte) {
         let name = &cte.alias.name.value;
         if self.needs_columns {
@@ -366,7 +387,7 @@ impl Rewriter<'_> {
                         except.additional_elements.iter_mut().for_each(|name| self.lower(name));
                     }
                 }
-                _ => {}
+                SelectItem::ExprWithAliases { .. } => {}
             }
         }
     }

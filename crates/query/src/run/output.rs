@@ -112,6 +112,7 @@ fn result_column(title: String, field: &Field, data_type: DataType, is_column: b
         database: origin.database,
         table: origin.table,
         original_name: origin.name,
+        is_key: origin.is_key,
         nullable: field.is_nullable(),
         data_type,
     }

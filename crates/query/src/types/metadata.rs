@@ -13,6 +13,8 @@ const TYPE: &str = "tributary.type";
 const TABLE: &str = "tributary.table";
 const DATABASE: &str = "tributary.database";
 const DIGITS: &str = "tributary.digits";
+const CASELESS: &str = "tributary.caseless";
+const KEY: &str = "tributary.key";
 
 /// The schema of a table in a query, with its hidden columns on request.
 #[must_use]
@@ -22,6 +24,9 @@ pub fn table_schema(def: &TableDef, with_hidden: bool) -> SchemaRef {
         metadata.insert(TYPE.to_owned(), serde_json::to_string(&column.data_type).unwrap_or_default());
         metadata.insert(TABLE.to_owned(), def.name.clone());
         metadata.insert(DATABASE.to_owned(), def.db.clone());
+        if column.is_key && def.keys.is_unique() && !column.nullable {
+            metadata.insert(KEY.to_owned(), String::new());
+        }
         Field::new(column.name.to_lowercase(), column.data_type.to_arrow(), column.nullable)
             .with_metadata(metadata)
     });
@@ -43,6 +48,20 @@ pub fn table_columns(def: &TableDef, with_hidden: bool) -> impl Iterator<Item = 
 #[must_use]
 pub fn spelled(name: &str) -> HashMap<String, String> {
     HashMap::from([(NAME.to_owned(), name.to_owned())])
+}
+
+/// [`spelled`] of a text that is compared without case.
+#[must_use]
+pub fn caseless(name: &str) -> HashMap<String, String> {
+    let mut metadata = spelled(name);
+    metadata.insert(CASELESS.to_owned(), String::new());
+    metadata
+}
+
+/// Whether a field's texts are compared without case.
+#[must_use]
+pub fn is_caseless(field: &Field) -> bool {
+    field.metadata().contains_key(CASELESS)
 }
 
 /// Metadata of a view's column. Its type is that of the column that it shows, if it is one.
@@ -109,6 +128,8 @@ pub struct Origin {
     pub table: Option<String>,
     pub name: Option<String>,
     pub data_type: Option<DataType>,
+    /// It is of a unique key, and never NULL.
+    pub is_key: bool,
 }
 
 impl Origin {
@@ -116,6 +137,12 @@ impl Origin {
     #[must_use]
     pub fn of(field: &Field) -> Self {
         let of = |key: &str| field.metadata().get(key).cloned();
-        Self { database: of(DATABASE), table: of(TABLE), name: of(NAME), data_type: declared_type(field) }
+        Self {
+            database: of(DATABASE),
+            table: of(TABLE),
+            name: of(NAME),
+            data_type: declared_type(field),
+            is_key: field.metadata().contains_key(KEY),
+        }
     }
 }

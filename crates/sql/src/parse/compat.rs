@@ -10,7 +10,7 @@ use crate::parse::{types, unsupported};
 use crate::table::properties::COLUMNS_MOVED;
 use sqlparser::tokenizer::Token;
 use tributary_types::data_type::VARCHAR_BYTES_MAX;
-use tributary_types::{DataType, ErrorCode, IndexKind, KeyModel, SqlError};
+use tributary_types::{DataType, DefaultValue, ErrorCode, IndexKind, KeyModel, SqlError};
 
 /// With this property, a table without a key clause has no key columns.
 const WITHOUT_KEYS: &str = "enable_duplicate_without_keys_by_default";
@@ -378,10 +378,15 @@ pub(crate) fn data_type(cursor: &mut Cursor<'_>, column: &str, word: &str) -> Pa
             cursor.advance();
             (DataType::String, "STRING")
         }
-        "BLOB" | "TINYBLOB" | "MEDIUMBLOB" | "LONGBLOB" | "BINARY" | "VARBINARY" => {
+        "BLOB" | "TINYBLOB" | "MEDIUMBLOB" | "LONGBLOB" => {
             cursor.advance();
             length(cursor)?;
             (DataType::String, "STRING")
+        }
+        "BINARY" | "VARBINARY" => {
+            cursor.advance();
+            let bytes = length(cursor)?.unwrap_or(1);
+            (types::varchar_of(column, bytes)?, "VARCHAR")
         }
         "ENUM" | "SET" => {
             cursor.advance();
@@ -526,8 +531,17 @@ fn length(cursor: &mut Cursor<'_>) -> Parsed<Option<u32>> {
     types::argument(cursor)
 }
 
-/// Completes a column of a compatible parse: `AUTO_INCREMENT` is of BIGINT and NOT NULL.
+/// Completes a column of a compatible parse: `AUTO_INCREMENT` is of BIGINT and NOT NULL, and the default of a number is one.
 pub(crate) fn complete(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Parsed<()> {
+    if let Some(DefaultValue::Literal(text)) = &mut column.default
+        && column.data_type.is_integer()
+    {
+        match text.as_str() {
+            "false" => *text = "0".to_owned(),
+            "true" => *text = "1".to_owned(),
+            _ => {}
+        }
+    }
     if column.auto_increment.is_none() {
         return Ok(());
     }

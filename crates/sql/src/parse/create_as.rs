@@ -9,7 +9,7 @@ use sqlparser::tokenizer::Token;
 /// `CREATE TABLE … [(names)] … [AS] SELECT …`
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTableAs {
-    /// Everything but the columns, which the query has.
+    /// Everything but the columns, which the query has; with columns, those of the query are found by their names.
     pub create: CreateTable,
     /// The names of the columns; `None`: those of the query.
     pub names: Option<Vec<String>>,

@@ -6,7 +6,7 @@ use crate::ast::{
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::names;
-use crate::parse::compat::WrittenKeys;
+use crate::parse::compat::{Mapped, WrittenKeys};
 use crate::parse::partition::PartitionItem;
 use crate::parse::{
     compat, create_as, grant, index, mysql, partition, recycle, rollup, routine_load, token, types,
@@ -54,6 +54,10 @@ fn unsupported_object(cursor: &Cursor<'_>, verb: &str) -> SqlError {
         Some(word) if word == "MATERIALIZED" => unsupported::refuse(
             &format!("{verb} MATERIALIZED VIEW"),
             "use a view, or ALTER TABLE … ADD ROLLUP",
+        ),
+        Some(word) if word == "TEMPORARY" && cursor.is_nth(1, "TABLE") => unsupported::refuse(
+            &format!("{verb} TEMPORARY TABLE"),
+            "use a table of a name of its own, and drop it",
         ),
         Some(word) => unsupported::refuse(&format!("{verb} {word}"), ""),
         None => cursor.expected("DATABASE, TABLE or USER"),
@@ -105,8 +109,12 @@ fn create_table(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     keys.settle(cursor, &mut create)?;
     if create_as::begins(cursor) {
         if has_columns {
-            let remedy = "write the names of the columns alone, they have the types of the query";
-            return Err(unsupported::refuse("CREATE TABLE … AS SELECT with types of columns", remedy));
+            cursor.map(Mapped {
+                what: "CREATE TABLE … AS SELECT with types of columns".to_owned(),
+                instead: "write the names of the columns alone, they have the types of the query".to_owned(),
+                note: String::new(),
+            })?;
+            compat::without_derived_keys(&mut create);
         }
         return create_as::query(cursor, create, names);
     }
@@ -596,5 +604,9 @@ fn modify(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     let column = types::column(cursor)?;
     let position = position(cursor)?;
     refuse_rollup(cursor)?;
+    if cursor.is_compatible() {
+        // In MySQL, a column may already be as the clause says.
+        return Ok(AlterOp::ChangeColumn { from: column.name.clone(), column, position });
+    }
     Ok(AlterOp::ModifyColumn { column, position })
 }

@@ -14,10 +14,8 @@ pub(crate) fn insert(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         cursor.expect("REPLACE")?;
     }
     cursor.eat_any(&["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"]);
-    if cursor.is("IGNORE") {
-        return Err(unsupported::refuse("INSERT IGNORE", "use INSERT INTO"));
-    }
-    let overwrite = !replaces && cursor.eat("OVERWRITE");
+    let ignores = !replaces && cursor.eat("IGNORE");
+    let overwrite = !replaces && !ignores && cursor.eat("OVERWRITE");
     if overwrite {
         cursor.expect("TABLE")?;
     } else {
@@ -46,6 +44,7 @@ pub(crate) fn insert(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         overwrites_touched,
         columns,
         source,
+        ignores,
         on_duplicate,
     })))
 }
@@ -115,7 +114,16 @@ fn columns(cursor: &mut Cursor<'_>) -> Parsed<Option<Vec<String>>> {
         cursor.advance();
         return Ok(None);
     }
-    cursor.parenthesized(|cursor| cursor.identifier("a column name")).map(Some)
+    cursor.parenthesized(column).map(Some)
+}
+
+/// A column, which may have the names of its table and database before it, as Connector/J writes them.
+fn column(cursor: &mut Cursor<'_>) -> Parsed<String> {
+    let mut name = cursor.identifier("a column name")?;
+    while cursor.eat_token(&Token::Period) {
+        name = cursor.identifier("a column name")?;
+    }
+    Ok(name)
 }
 
 /// `[shuffle]` and the like between the columns and the query say how to distribute rows.

@@ -34,10 +34,28 @@ pub(crate) fn query_or_outfile(cursor: &mut Cursor<'_>, mut query: SelectQuery) 
     if let Some(variables) = into_variables(cursor, &mut query)? {
         return Ok(Statement::SelectInto { query, variables });
     }
-    if !cursor.eat_all("INTO OUTFILE") && !takes_name(&mut query) {
+    let is_last = cursor.eat_all("INTO OUTFILE");
+    if !is_last && !takes_name(&mut query) {
         return Ok(Statement::Query(query));
     }
+    let before = &cursor.sql()[..cursor.offset()];
     let path = cursor.string("what the files' names begin with, in quotes")?;
+    if cursor.eat_all("CHARACTER SET") {
+        let name = cursor.identifier_or_string("a character set")?;
+        if !["binary", "utf8", "utf8mb3", "utf8mb4"].contains(&name.to_ascii_lowercase().as_str()) {
+            let what = format!("SELECT … INTO OUTFILE … CHARACTER SET {name}");
+            return Err(unsupported::refuse(&what, "files are UTF-8: leave it out"));
+        }
+    }
+    if !is_last && cursor.is("FROM") {
+        let query = around(cursor, before)?;
+        return Ok(Statement::Outfile(Box::new(Outfile {
+            query,
+            path,
+            format: None,
+            properties: HiddenProperties(Vec::new()),
+        })));
+    }
     let format = match cursor.eat("FORMAT") {
         true => {
             cursor.expect("AS")?;
@@ -54,6 +72,26 @@ pub(crate) fn query_or_outfile(cursor: &mut Cursor<'_>, mut query: SelectQuery) 
     let properties = if cursor.eat("PROPERTIES") { ddl::properties(cursor)? } else { Vec::new() };
     let properties = HiddenProperties(properties);
     Ok(Statement::Outfile(Box::new(Outfile { query, path, format, properties })))
+}
+
+/// The query of `SELECT a INTO OUTFILE 'x' FROM t`, as dumps write it, whose FROM is next: that of the text `before` INTO OUTFILE and
+/// of the rest.
+fn around(cursor: &mut Cursor<'_>, before: &str) -> Parsed<SelectQuery> {
+    let end = |text: &str, word: &str| {
+        let text = text.trim_end();
+        let at = text.len().checked_sub(word.len())?;
+        let is_word = text.get(at..)?.eq_ignore_ascii_case(word);
+        is_word.then_some(at)
+    };
+    let into = end(before, "OUTFILE").and_then(|at| end(&before[..at], "INTO"));
+    let Some(into) = into else {
+        return Err(unsupported::refuse("a comment within INTO OUTFILE", "leave it out"));
+    };
+    let text = format!("{}{}", &before[..into], &cursor.sql()[cursor.offset()..]);
+    while !cursor.at_end() {
+        cursor.advance();
+    }
+    crate::parse_query(&text)
 }
 
 /// `INTO @x, …` at the end, or between the columns and FROM, whose first name the grammar of queries has taken.
@@ -131,5 +169,12 @@ mod tests {
             parse("SELECT 1 FROM t INTO OUTFILE 'x' FIELDS TERMINATED BY ','").unwrap_err().to_string();
         assert!(refused.contains("FIELDS is not supported yet: use PROPERTIES"), "{refused}");
         assert!(parse("SELECT a INTO x FROM t").is_ok(), "as before: the planner refuses it");
+        let dumped = "SELECT /*!40001 SQL_NO_CACHE */ * INTO OUTFILE 'file:///d/t.txt' /*!50138 CHARACTER SET binary */ FROM `t` \
+                      WHERE a > 'x';";
+        let Statement::Outfile(outfile) = parse(dumped).expect(dumped) else { panic!("{dumped}") };
+        assert_eq!(outfile.path, "file:///d/t.txt");
+        assert_eq!(outfile.query.ast.to_string(), "SELECT SQL_NO_CACHE * FROM `t` WHERE a > 'x'");
+        let refused = parse("SELECT a INTO OUTFILE 'x' CHARACTER SET latin1 FROM t").unwrap_err().to_string();
+        assert!(refused.contains("files are UTF-8"), "{refused}");
     }
 }

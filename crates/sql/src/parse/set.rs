@@ -62,7 +62,7 @@ fn item(cursor: &mut Cursor<'_>) -> Parsed<SetItem> {
     }
     let scope = scope(cursor);
     if cursor.is("TRANSACTION") && !is_assignment(cursor.peek_nth(1)) {
-        return transaction(cursor, scope.unwrap_or_default());
+        return transaction(cursor, scope);
     }
     assignment(cursor, scope)
 }
@@ -200,7 +200,7 @@ fn charset(cursor: &mut Cursor<'_>) -> Parsed<Option<String>> {
     cursor.identifier_or_string("a character set").map(Some)
 }
 
-fn transaction(cursor: &mut Cursor<'_>, scope: Scope) -> Parsed<SetItem> {
+fn transaction(cursor: &mut Cursor<'_>, scope: Option<Scope>) -> Parsed<SetItem> {
     const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
     cursor.advance();
     let (mut isolation, mut read_only) = (None, None);

@@ -228,7 +228,6 @@ fn statements_that_are_not_built_are_refused_by_name() {
         ("with x as (select 1) delete from t", "DELETE after WITH"),
         ("with x as (select 1) insert into t select 1", "INSERT after WITH"),
         ("explain update t set a = 1", "EXPLAIN UPDATE"),
-        ("insert ignore into t values (1)", "INSERT IGNORE"),
         (
             "insert into t values (1) on duplicate key update a = 1",
             "ON DUPLICATE KEY UPDATE a = … of anything but the new value",
@@ -255,6 +254,7 @@ fn inserts_of_mysql_are_inserts() {
         "replace into t (a, b) values (1, default)",
         "REPLACE t SET a = 1, b = DEFAULT",
         "insert low_priority into t set a=1, b=default;",
+        "insert into t (`d`.`t`.`a`, t.b) values (1, default)",
         "insert high_priority t (a, b) value (1, default)",
     ] {
         assert_eq!(insert_of(sql), expected, "{sql}");
@@ -273,6 +273,20 @@ fn an_upsert_names_the_columns_that_change() {
         assert_eq!(of(clause), Some(vec!["a".to_owned(), "b".to_owned()]), "{clause}");
     }
     assert_eq!(of("on duplicate key update k = k"), Some(Vec::new()));
+}
+
+#[test]
+fn an_insert_may_leave_out_rows_that_exist() {
+    for sql in [
+        "insert ignore into t values (1)",
+        "INSERT LOW_PRIORITY IGNORE t SELECT 1",
+        "insert ignore t set a = 1",
+    ] {
+        assert!(insert_of(sql).ignores, "{sql}");
+    }
+    assert!(!insert_of("insert into `ignore` values (1)").ignores);
+    assert!(parse("INSERT IGNORE OVERWRITE TABLE t VALUES (1)").is_err());
+    assert!(parse("REPLACE IGNORE INTO t VALUES (1)").is_err());
 }
 
 #[test]
@@ -295,7 +309,7 @@ fn a_compatible_parse_maps_what_only_mysql_has() {
                ROW_FORMAT=DYNAMIC COMMENT='c'";
     assert_eq!(error(sql).code, ErrorCode::NotSupported);
     let (parsed, notes) = parse_compatible(sql).unwrap();
-    let expected = "CREATE TABLE t (id BIGINT NOT NULL AUTO_INCREMENT, name varchar(20) DEFAULT NULL, body text, raw text, kind varchar(3) \
+    let expected = "CREATE TABLE t (id BIGINT NOT NULL AUTO_INCREMENT, name varchar(20) DEFAULT NULL, body text, raw varchar(16), kind varchar(3) \
                     DEFAULT 'a', at datetime(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), share double, f float, flag boolean, n int) \
                     UNIQUE KEY (id) COMMENT 'c'";
     assert_eq!(parsed, ok(expected));

@@ -95,7 +95,10 @@ pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
 /// After DROP VIEW.
 pub(crate) fn drop(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     let if_exists = cursor.eat_all("IF EXISTS");
-    Ok(statement(ViewStatement::Drop { view: cursor.name()?, if_exists }))
+    let view = cursor.name()?;
+    // As in MySQL, these words change nothing.
+    cursor.eat_any(&["CASCADE", "RESTRICT"]);
+    Ok(statement(ViewStatement::Drop { view, if_exists }))
 }
 
 fn statement(view: ViewStatement) -> Statement {

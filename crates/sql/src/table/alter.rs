@@ -73,9 +73,7 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
                 rename(&mut new, from, &column.name)?;
             }
             match heavy::modify(&mut new, column, position.as_ref()) {
-                Err(_)
-                    if *from != column.name && heavy::is_as_specified(&new, column) && position.is_none() => {
-                }
+                Err(_) if heavy::is_as_specified(&new, column) && position.is_none() => {}
                 modified => modified?,
             }
         }

@@ -26,6 +26,9 @@ impl CreateTableAs {
     /// # Errors
     /// Another number of names than of columns, or bad names.
     pub fn with_columns(&self, of_query: &[QueryColumn]) -> Result<CreateTable, SqlError> {
+        if !self.create.columns.is_empty() {
+            return self.with_written_columns(of_query);
+        }
         if let Some(names) = &self.names
             && names.len() != of_query.len()
         {
@@ -67,6 +70,33 @@ impl CreateTableAs {
             }
         });
         Ok(CreateTable { columns: columns.collect(), ..self.create.clone() })
+    }
+}
+
+impl CreateTableAs {
+    /// The statement that has columns of its own, among which are those of the query.
+    fn with_written_columns(&self, of_query: &[QueryColumn]) -> Result<CreateTable, SqlError> {
+        let written = &self.create.columns;
+        let is_written =
+            |column: &QueryColumn| written.iter().any(|other| other.name.eq_ignore_ascii_case(&column.name));
+        match of_query.iter().find(|column| !is_written(column)) {
+            None => Ok(self.create.clone()),
+            Some(column) => Err(SqlError::detail(
+                ErrorCode::NotSupported,
+                format!(
+                    "CREATE TABLE … AS SELECT with columns that are not among the written ones is not supported: the query's \
+                     column '{}' needs the name of one of them",
+                    column.name
+                ),
+            )),
+        }
+    }
+
+    /// The columns of the table that the query's are stored in, in its order; `None`: all.
+    #[must_use]
+    pub fn stored_columns(&self, of_query: &[QueryColumn]) -> Option<Vec<String>> {
+        let are_written = !self.create.columns.is_empty();
+        are_written.then(|| of_query.iter().map(|column| column.name.clone()).collect())
     }
 }
 

@@ -32,6 +32,57 @@ pub fn show_create_table(def: &TableDef) -> String {
     text
 }
 
+/// [`show_create_table`] with the key among the columns and all options on one line, as MySQL's clients read it. A compatible parse
+/// reads it back.
+#[must_use]
+pub fn show_create_table_of_mysql(def: &TableDef) -> String {
+    let mut items: Vec<String> = def.schema.visible().map(column_of_mysql).collect();
+    let keys: Vec<&ColumnDef> = def.schema.columns.iter().filter(|column| column.is_key).collect();
+    // A primary key has no NULL.
+    let is_primary = def.keys.is_unique() && keys.iter().all(|column| !column.nullable);
+    let keys: Vec<&str> = keys.into_iter().map(|column| column.name.as_str()).collect();
+    if is_primary {
+        items.push(format!("  PRIMARY KEY ({})", name_list(&keys)));
+    }
+    items.extend(def.indexes.iter().map(|index| super::index::line(index, &def.schema)));
+    let mut options = vec!["ENGINE=OLAP".to_owned()];
+    if !is_primary && !keys.is_empty() {
+        options.push(format!("{}({})", def.keys.clause(), name_list(&keys)));
+    }
+    if !def.comment.is_empty() {
+        options.push(format!("COMMENT='{}'", escaped(&def.comment, '\'')));
+    }
+    options.extend(def.partitioning.partitions().map(|partitions| partitions.clause(&def.schema)));
+    options.push(distribution(&def.distribution));
+    options.extend(super::rollup::clause(def));
+    options.push(format!("PROPERTIES ({})", property_lines(def).join(", ")));
+    format!("CREATE TABLE {} (\n{}\n) {}", quoted(&def.name), items.join(",\n"), options.join(" "))
+}
+
+/// A column with its default in single quotes, and AUTO_INCREMENT without the number that it begins with.
+fn column_of_mysql(column: &ColumnDef) -> String {
+    let nullable = if column.nullable { "" } else { " NOT NULL" };
+    let has_parts_of_doris = column.aggregation.is_some()
+        || column.generated.is_some()
+        || column.data_type.is_state()
+        || column.on_update
+        || column.auto_increment.is_some_and(|start| start != 1);
+    if has_parts_of_doris {
+        return self::column(column);
+    }
+    let increment = if column.auto_increment.is_some() { " AUTO_INCREMENT" } else { "" };
+    let default = match &column.default {
+        None => String::new(),
+        Some(DefaultValue::Literal(text)) => format!(" DEFAULT '{}'", escaped(text, '\'')),
+        Some(other) => format!(" DEFAULT {}", default_value(other)),
+    };
+    let comment = match column.comment.as_str() {
+        "" => String::new(),
+        comment => format!(" COMMENT '{}'", escaped(comment, '\'')),
+    };
+    format!("  {} {}{nullable}{increment}{default}{comment}", quoted(&column.name), column.data_type)
+}
+
 /// The statement that creates such a database.
 #[must_use]
 pub fn show_create_database(name: &str) -> String {

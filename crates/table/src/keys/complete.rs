@@ -377,6 +377,9 @@ impl Completer<'_> {
         if is_whole || (gives_sequence && (arrival.deletes || holder.deletes)) {
             return alone();
         }
+        if !arrival.deletes && !holder.deletes && self.sets.changes_nothing(arrival.set) {
+            return holder;
+        }
         let set = if holder.deletes { self.all_but_sequence() } else { arrival.set };
         holder.layers.push(layer(set));
         holder.deletes = arrival.deletes;

@@ -95,6 +95,15 @@ impl GivenSets {
         self.masks[set as usize][column]
     }
 
+    /// Whether a row of the set leaves an existing one as it is.
+    pub(crate) fn changes_nothing(&self, set: u32) -> bool {
+        let is_value = |column: &tributary_types::ColumnDef| {
+            !column.is_key && column.hidden != Some(HiddenColumn::DeleteSign)
+        };
+        let mut columns = self.schema.columns.iter().zip(&self.masks[set as usize]);
+        !columns.any(|(column, has)| *has && is_value(column))
+    }
+
     /// For each set, by the positions of the schema's columns, whether it has the column.
     pub(crate) fn into_masks(self) -> Vec<Vec<bool>> {
         self.masks

@@ -198,6 +198,9 @@ settings! {
     /// `compat`: the global variable `mysql_ddl`, unless it was set: CREATE TABLE and ALTER TABLE map what only MySQL has.
     mysql_ddl: String = "doris", mysql_ddl();
 
+    /// Whether the global variable `like_ignores_case` is on, unless it was set: `LIKE` and `REGEXP` match in any case, as in MySQL's default collation.
+    like_ignores_case: bool = "false", flag();
+
     /// Stored forms of new passwords: `native` for `mysql_native_password`, `sha2` for `caching_sha2_password`, from which a stolen catalog gives no passwords away quickly, or `both`.
     password_verifiers: StoredVerifiers = "both", stored_verifiers();
 

@@ -28,6 +28,7 @@ fn databases_tables_and_columns_can_be_listed() {
     let expected =
         ["id|int|No|true|NULL|", "name|varchar(50)|Yes|false|NULL|NONE", "score|int|Yes|false|NULL|NONE"];
     assert_eq!(db.client.rows("DESC dt"), expected);
+    let expected = ["id|int|NO|YES|NULL|", "name|varchar(50)|YES|NO|NULL|NONE", "score|int|YES|NO|NULL|NONE"];
     assert_eq!(db.client.rows("SHOW COLUMNS FROM dt"), expected);
     assert_eq!(
         db.client.rows(&format!(

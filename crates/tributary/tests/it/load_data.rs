@@ -99,22 +99,26 @@ fn bad_rows_and_statements_are_refused_by_name() {
 }
 
 #[test]
-fn rows_replace_those_with_their_unique_key_and_can_not_be_ignored() {
+fn rows_replace_those_with_their_unique_key_or_are_ignored() {
     let server = Server::shared();
     let mut db = server.database();
     db.client.ok(
         "CREATE TABLE u (id INT NOT NULL, name VARCHAR(10)) UNIQUE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
     );
     db.client.ok("INSERT INTO u VALUES (1, 'old'), (2, 'kept')");
-    let path = file(server.scratch(), &format!("{}.csv", db.name), "1,new\n");
+    let path = file(server.scratch(), &format!("{}.csv", db.name), "1,new\n3,first\n3,second\n");
     let load = |word: &str| {
         format!("LOAD DATA LOCAL INFILE '{}' {word} INTO TABLE u FIELDS TERMINATED BY ',';", path.display())
     };
     let ignoring = MariaDb::new(&server).option("--local-infile=1");
-    let refused = ignoring.run(&format!("USE {};\n{}", db.name, load("IGNORE"))).failure();
-    assert!(refused.contains("IGNORE into a table with a UNIQUE KEY"), "{refused}");
+    let shown = ignoring.shows(&format!("USE {};\n{}\nSELECT ROW_COUNT();", db.name, load("IGNORE")));
+    assert!(!shown.contains("ERROR"), "{shown}");
+    assert_eq!(db.client.rows("SELECT * FROM u ORDER BY id"), ["1|old", "2|kept", "3|first"]);
+    let to_columns = load("IGNORE").replace(';', " (id, @n) SET name = CONCAT(@n, '!');");
+    ignoring.shows(&format!("DELETE FROM {}.u WHERE id = 1; USE {};\n{to_columns}", db.name, db.name));
+    assert_eq!(db.client.rows("SELECT * FROM u ORDER BY id"), ["1|new!", "2|kept", "3|first"]);
     shows(&server, &db, &load(""));
-    assert_eq!(db.client.rows("SELECT * FROM u ORDER BY id"), ["1|new", "2|kept"]);
+    assert_eq!(db.client.rows("SELECT * FROM u ORDER BY id"), ["1|new", "2|kept", "3|second"]);
 }
 
 #[test]

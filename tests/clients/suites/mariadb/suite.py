@@ -9,6 +9,8 @@ from server import Server
 
 WORK = pathlib.Path(os.environ["SUITE_WORK"])
 ROWS = 500
+# Of a server that a dump is restored into, as suite.toml has them.
+SETTINGS = {"TRIBUTARY_MYSQL_DDL": "compat"}
 NAMES = ["a''b", "back\\\\slash", "tab\\there", "line\\nbreak", "ünï", "semi;colon", "-- dash", ""]
 
 
@@ -51,7 +53,7 @@ def content(port=PORT, database="shop"):
 def dump_and_restore(*options, database=("shop",), into=""):
     """Dumps, restores into a new server and compares every row of both."""
     dump = run("mariadb-dump", *options, database=database)
-    with Server(os.environ["SUITE_BINARY"], WORK / f"restored-{len(os.listdir(WORK))}") as second:
+    with Server(os.environ["SUITE_BINARY"], WORK / f"restored-{len(os.listdir(WORK))}", SETTINGS) as second:
         if into:
             query(f"CREATE DATABASE {into}", second.mysql)
         run("mariadb", port=second.mysql, text=dump, database=[into] if into else [])
@@ -65,7 +67,7 @@ def dump_and_restore(*options, database=("shop",), into=""):
 def restore_schema():
     dump = run("mariadb-dump", "--no-data", database=["shop"])
     equal("INSERT" in dump, False)
-    with Server(os.environ["SUITE_BINARY"], WORK / "schema") as second:
+    with Server(os.environ["SUITE_BINARY"], WORK / "schema", SETTINGS) as second:
         query("CREATE DATABASE shop", second.mysql)
         run("mariadb", port=second.mysql, text=dump, database=["shop"])
         for table in ("orders", "customers"):
@@ -79,7 +81,7 @@ def restore_tab():
     place.mkdir()
     place.chmod(0o777)
     run("mariadb-dump", f"--tab={place}", "--ignore-table=shop.amounts", database=["shop"])
-    with Server(os.environ["SUITE_BINARY"], WORK / "fromtab") as second:
+    with Server(os.environ["SUITE_BINARY"], WORK / "fromtab", SETTINGS) as second:
         query("CREATE DATABASE shop", second.mysql)
         for table in ("orders", "customers"):
             run("mariadb", port=second.mysql, text=(place / f"{table}.sql").read_text(), database=["shop"])
@@ -95,7 +97,7 @@ def dump_some():
 
 def restore_all_databases():
     dump = run("mariadb-dump", "--all-databases")
-    with Server(os.environ["SUITE_BINARY"], WORK / "all") as second:
+    with Server(os.environ["SUITE_BINARY"], WORK / "all", SETTINGS) as second:
         run("mariadb", port=second.mysql, text=dump)
         equal(content(second.mysql), content())
         equal(query("SELECT count(*) FROM other.small", second.mysql), ["3"])

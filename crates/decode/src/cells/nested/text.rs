@@ -12,7 +12,7 @@ use tributary_types::{DataType, StructField};
 /// The rules of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// A field of a file or a literal: a STRUCT has all its fields in order, all with names or all without.
+    /// A field of a file or a literal: a STRUCT has all its fields, with names in any order or without names in theirs.
     Text,
     /// Part of a JSON document: a STRUCT's fields are found by their names, and others are NULL.
     Json,
@@ -125,12 +125,15 @@ fn field_values<'a>(
                 }
                 named += 1;
             }
-            (Some((_, value)), Form::Text) if place == Some(count) => {
-                values[count] = Some(value);
+            (Some((_, value)), Form::Text) if place.is_some_and(|place| values[place].is_none()) => {
+                if let Some(place) = place {
+                    values[place] = Some(value);
+                }
                 named += 1;
             }
-            // Names of other fields or in another order.
+            // A name of another field, or one that was there before.
             (Some(_), Form::Text) if name.is_some() || place.is_some() => return Err(Fault::Bad),
+            // With names elsewhere the count of them is wrong in the end.
             _ if count < names.len() => values[count] = Some(part),
             _ => return Err(Fault::Bad),
         }

@@ -98,6 +98,23 @@ impl Ddl {
         if job.record().is_cancelled() { Ok(()) } else { Err(none()) }
     }
 
+    /// Waits until the job of a table has ended, if it has one.
+    ///
+    /// # Errors
+    /// It was cancelled.
+    pub(crate) async fn schema_changed(&self, table: TableId) -> Result<(), SqlError> {
+        let Some(job) = self.unfinished_change(table) else { return Ok(()) };
+        job.ended().await;
+        let record = job.record();
+        match record.is_cancelled() {
+            true => Err(refused(format!(
+                "the change of table {} was cancelled: {}",
+                record.target.name, record.message
+            ))),
+            false => Ok(()),
+        }
+    }
+
     /// Ends the job of a table that is dropped.
     pub(crate) async fn end_schema_change(&self, table: TableId) {
         if let Some(job) = self.unfinished_change(table) {

@@ -17,6 +17,9 @@ pub(crate) fn columns_of(columns: &[ResultColumn]) -> Vec<Column> {
             if let Some(original) = &column.original_name {
                 protocol.org_name.clone_from(original);
             }
+            if column.is_key {
+                protocol = protocol.primary_key();
+            }
             if column.nullable { protocol } else { protocol.not_null() }
         })
         .collect()

@@ -213,7 +213,7 @@ fn check_updates(definition: &Definition, table: &TableDef) -> Result<(), SqlErr
     let Definition { clauses, properties, .. } = definition;
     rejects_new_keys(properties)?;
     match updates(properties)? {
-        Updates::Whole => Ok(()),
+        Updates::Whole | Updates::OfNewRows => Ok(()),
         Updates::Named => {
             partial_update::check_possible(table)?;
             let names = clauses.columns.iter().flatten().map(|(name, _)| name.as_str());

@@ -80,10 +80,10 @@ impl Computed {
             .map(|column| (column.name.clone(), column.value.clone()))
             .collect();
         let target_names: Vec<String> = targets.iter().map(|(name, _)| name.clone()).collect();
-        let target = if mapping.updates == Updates::Named {
-            Target::partial(def, &target_names)?
-        } else {
-            Target::new(def, Some(&target_names))?
+        let target = match mapping.updates {
+            Updates::Named => Target::partial(def, &target_names)?,
+            Updates::OfNewRows => Target::upserting(def, Some(&target_names), &[])?,
+            Updates::Whole | Updates::OfRows => Target::new(def, Some(&target_names))?,
         };
         let target = if mapping.deletes { target.deleting() } else { target };
         let target = target.into_partitions(mapping.partitions)?;

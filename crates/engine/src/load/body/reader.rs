@@ -212,8 +212,20 @@ impl RowReader {
         };
         let (target, decoder) = match mapping.columns {
             None if updates == Updates::OfRows => direct(Target::flexible(def)?)?,
+            None if updates == Updates::OfNewRows => direct(Target::upserting(def, None, &[])?)?,
             None => direct(Target::new(def, None)?)?,
-            Some(columns) if columns.iter().all(|column| matches!(column.value, Value::Field)) => {
+            Some(columns)
+                if updates == Updates::OfNewRows
+                    && columns.iter().all(|column| matches!(column.value, Value::Field))
+                    && columns.iter().all(|column| def.schema.index_of(&column.name).is_some()) =>
+            {
+                let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+                direct(Target::upserting(def, Some(&names), &[])?)?
+            }
+            Some(columns)
+                if updates != Updates::OfNewRows
+                    && columns.iter().all(|column| matches!(column.value, Value::Field)) =>
+            {
                 let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
                 direct(if updates == Updates::Named {
                     Target::partial_with_ignored_fields(def, &names)?

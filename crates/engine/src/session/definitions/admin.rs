@@ -145,7 +145,15 @@ impl EngineSession {
             return self.replace_table(&name, with, properties).await;
         }
         let (engine, process) = (Arc::clone(&self.engine), Arc::clone(&self.process));
-        engine.ddl.alter_table(Interrupt::by_kill(&process.stop), &name, ops).await
+        let interrupt = Interrupt::by_kill(&process.stop);
+        if self.variables.values().mysql_ddl != "compat" {
+            return engine.ddl.alter_table(interrupt, &name, ops).await;
+        }
+        // As in MySQL, a change is done when it is answered. Others may have begun one that is not.
+        let id = self.named(Privilege::Alter, table)?.id();
+        let _ = interrupt.wait(engine.ddl.schema_changed(id)).await?;
+        engine.ddl.alter_table(interrupt, &name, ops).await?;
+        interrupt.wait(engine.ddl.schema_changed(id)).await?
     }
 
     /// `ALTER TABLE t REPLACE WITH TABLE with`: the tables swap names; without `swap`, the one that was replaced is dropped.
@@ -226,7 +234,10 @@ impl EngineSession {
                     }
                     found => found?.def(),
                 };
-                let statement = tributary_sql::show_create_table(&def);
+                let statement = match self.variables.values().mysql_ddl.as_str() {
+                    "compat" => tributary_sql::show_create_table_of_mysql(&def),
+                    _ => tributary_sql::show_create_table(&def),
+                };
                 Grid::new(&["Table", "Create Table"])
                     .with_row(vec![def.name.as_str().into(), statement.into()])
             }

@@ -123,7 +123,10 @@ impl EngineSession {
     }
 
     /// The turn of a statement that changes rows that it reads: each sees the changes of the previous one.
-    async fn turn_to_change(&mut self, table: &Table) -> Result<OwnedMutexGuard<()>, SqlError> {
+    pub(in crate::session) async fn turn_to_change(
+        &mut self,
+        table: &Table,
+    ) -> Result<OwnedMutexGuard<()>, SqlError> {
         let turn = self.engine.loads.row_changes.turn_of(table.id());
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_timeout());

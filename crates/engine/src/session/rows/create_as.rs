@@ -7,7 +7,7 @@ use crate::access::Privilege;
 use crate::access::interrupt::Interrupt;
 use crate::answer::Answer;
 use crate::session::EngineSession;
-use crate::session::rows::insert::QueryLoad;
+use crate::session::rows::insert::{QueryLoad, check_computes};
 use std::sync::Arc;
 use tributary_decode::Target;
 use tributary_ingest::LoadTraits;
@@ -41,7 +41,8 @@ impl EngineSession {
         let killed = Interrupt::by_kill(&process.stop);
         let unfinished = engine.ddl.create_unfinished(killed, &with_columns, name).await?;
         let table = Arc::clone(unfinished.table());
-        let target = Target::new(&table.def(), None)?;
+        let target = Target::new(&table.def(), create.stored_columns(&columns).as_deref())?;
+        check_computes(&target)?;
         // No group: others that are in one are not to wait for these rows.
         let traits = LoadTraits {
             from_query: true,

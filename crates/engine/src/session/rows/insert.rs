@@ -25,8 +25,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tributary_decode::{
-    Block, BlockBuilder, Counts, Decoded, InsertOptions, Reject, Target, ValuesOutcome, decode_batch,
-    decode_values, scan_insert_head,
+    Block, BlockBuilder, Counts, Decoded, InsertOptions, Reject, Target, ValuesOutcome, blocks_to_batches,
+    decode_batch, decode_values, scan_insert_head,
 };
 use tributary_ingest::{Body, IngestError, LoadRight, LoadTraits, Source, TransactionStatus};
 use tributary_query::{QueryEngine, ScalarValue};
@@ -130,6 +130,7 @@ impl EngineSession {
                 head.values_offset
             }
         };
+        self.check_writes()?;
         let options = self.insert_options();
         let Some(plan) = &self.last_plan else { return Ok(None) };
         if plan.target.computed_field().is_some() {
@@ -213,6 +214,18 @@ impl EngineSession {
         Target::new(&def, columns)
     }
 
+    /// The target of an INSERT that updates these columns of rows that exist. The table is ready for partial updates.
+    async fn upsert_target(
+        &mut self,
+        table: &Arc<Table>,
+        columns: Option<&[String]>,
+        updated: &[String],
+    ) -> Result<Target, SqlError> {
+        // Its checks hold here, too.
+        self.insert_target(table, columns).await?;
+        Target::upserting(&table.def(), columns, updated)
+    }
+
     /// The requirements on the keys of an INSERT's rows.
     pub(in crate::session) fn known_keys(&self, target: &Target) -> Option<Box<KnownKeys>> {
         KnownKeys::of(target, self.variables.values().partial_update_new_key_behavior == "ERROR")
@@ -267,9 +280,22 @@ impl EngineSession {
             Some(updated) => Some(table.with_def(|def| upsert(def, columns, updated))?),
             None => None,
         };
+        let ignoring = match (insert.ignores, upserts) {
+            (true, None) => Box::pin(self.begin_ignoring(&table)).await?,
+            (ignores, _) => {
+                self.running.ignores = ignores;
+                None
+            }
+        };
         let target = match upserts {
             Some(Upsert::Partial) => {
                 Box::pin(partial_target(Arc::clone(&self.engine), &table, columns)).await?
+            }
+            None if ignoring.is_some() => self.upsert_target(&table, columns, &[]).await?,
+            Some(Upsert::Updating) => {
+                self.engine.loads.ready_to_update(&table).await?;
+                let updated = insert.on_duplicate.as_deref().unwrap_or_default();
+                self.upsert_target(&table, columns, updated).await?
             }
             Some(Upsert::Whole) | None => self.insert_target(&table, columns).await?,
         };
@@ -290,8 +316,14 @@ impl EngineSession {
         }
         let mut traits =
             LoadTraits { has_label: label.is_some(), partitions: !partitions.is_any(), ..self.traits(0) };
-        traits.partial_update |= upserts == Some(Upsert::Partial);
-        match insert.source {
+        traits.partial_update |=
+            matches!(upserts, Some(Upsert::Partial | Upsert::Updating)) || ignoring.is_some();
+        let known_keys = match (&ignoring, upserts) {
+            (Some(ignoring), _) => Some(Box::new(ignoring.counter())),
+            (None, Some(Upsert::Updating)) => None,
+            (None, _) => self.known_keys(&target),
+        };
+        let answer = match insert.source {
             InsertSource::Values(rows) => {
                 let right = self.engine.loads.right(&self.principal, &table, None);
                 let admitted = self.admit_insert(&table, &traits, &right)?;
@@ -307,20 +339,23 @@ impl EngineSession {
                     traits: LoadTraits { has_expression, ..traits },
                     admitted,
                     label,
-                    known_keys: self.known_keys(&target),
+                    known_keys,
                     reused_plan: false,
                 };
-                self.finish_insert(load, &options).await
+                self.finish_insert(load, &options).await?
             }
             InsertSource::Query(query) => {
                 check_computes(&target)?;
                 let is_row = is_single_row(&query);
                 let traits = LoadTraits { has_expression: is_row, from_query: !is_row, ..traits };
-                let known_keys = self.known_keys(&target);
                 let load = QueryLoad { table, target, label, known_keys };
-                self.insert_query(&query, params, load, traits).await
+                self.insert_query(&query, params, load, traits).await?
             }
-        }
+        };
+        Ok(match &ignoring {
+            Some(ignoring) => self.answer_ignoring(answer, ignoring),
+            None => answer,
+        })
     }
 
     /// The rows of queries as blocks of the target.
@@ -548,6 +583,16 @@ impl EngineSession {
             self.engine.ingest.metrics().load_failed(GroupCommitMode::Off);
             return Err(refusal(options, counts, &rejects, error_url.as_deref()));
         }
+        // A COMMIT does not count the rows of its statements.
+        let known_keys = match known_keys {
+            Some(keys) if keys.only_counts() => {
+                let batches = blocks_to_batches(&schema, &blocks)
+                    .map_err(|error| SqlError::detail(ErrorCode::Unknown, error.to_string()))?;
+                keys.count(&table, &schema, &batches, &[]).await?;
+                None
+            }
+            known_keys => known_keys,
+        };
         let read = (counts, rejects);
         let (label, txn) = self.add_to_transaction(&table, schema, blocks, read, known_keys).await?;
         let status = TransactionStatus::Prepare;

@@ -11,6 +11,7 @@ use crate::load::body::time::LoadTime;
 use crate::load::partial_update::Updates;
 use crate::load::{Finished, Load, LoadError, LoadLimits, Tally};
 use crate::session::EngineSession;
+use crate::session::rows::ignore::Ignoring;
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use sqlparser::ast::Expr;
@@ -46,6 +47,8 @@ pub(in crate::session) struct PendingLoad {
     reader: RowReader,
     max_filter_ratio: f64,
     timeout: Duration,
+    /// Rows that exist stay.
+    ignoring: Option<Ignoring>,
 }
 
 /// A file that a client sends.
@@ -89,11 +92,13 @@ impl EngineSession {
             return Err(SqlError::detail(ErrorCode::Unknown, text));
         }
         if statement.is_local {
-            self.pending_load = Some(Box::new(self.begin_load_data(&statement)?));
+            let ignoring = self.ignoring_of(&statement).await?;
+            self.pending_load = Some(Box::new(self.begin_load_data(&statement, ignoring)?));
             return Ok(Answer::NeedsFile(statement.file));
         }
         let (file, path) = open(self.engine.options.secure_load_dir.clone(), &statement.file).await?;
-        let pending = self.begin_load_data(&statement)?;
+        let ignoring = self.ignoring_of(&statement).await?;
+        let pending = self.begin_load_data(&statement, ignoring)?;
         self.load_file(pending, File::Server(file, path)).await
     }
 
@@ -105,16 +110,25 @@ impl EngineSession {
         self.load_file(*pending, File::Client(file)).await
     }
 
+    /// With IGNORE, begins to leave out rows that exist, if rows of the table replace others.
+    async fn ignoring_of(&mut self, statement: &LoadData) -> Result<Option<Ignoring>, SqlError> {
+        let table = self.table(Privilege::Load, statement.table.db.as_deref(), &statement.table.table)?;
+        if !statement.ignores_duplicates || !table.with_def(|def| def.keys.is_unique()) {
+            return Ok(None);
+        }
+        let (table, _) = self.engine.ddl.table_of_partitions(table, &statement.partitions)?;
+        Box::pin(self.begin_ignoring(&table)).await
+    }
+
     /// Checks the statement and begins its load.
-    fn begin_load_data(&mut self, statement: &LoadData) -> Result<PendingLoad, SqlError> {
+    fn begin_load_data(
+        &mut self,
+        statement: &LoadData,
+        ignoring: Option<Ignoring>,
+    ) -> Result<PendingLoad, SqlError> {
         let table = self.table(Privilege::Load, statement.table.db.as_deref(), &statement.table.table)?;
         let (table, partitions) = self.engine.ddl.table_of_partitions(table, &statement.partitions)?;
         let def = table.def();
-        if statement.ignores_duplicates && def.keys.is_unique() {
-            return Err(refused(
-                "IGNORE into a table with a UNIQUE KEY: rows replace those with their key, leave it out",
-            ));
-        }
         let properties = Properties::of(statement)?;
         let format = format(statement, &properties)?;
         if statement.columns.is_none() {
@@ -126,7 +140,7 @@ impl EngineSession {
             where_expr: None,
             source_where: None,
             deletes: false,
-            updates: Updates::Whole,
+            updates: if ignoring.is_some() { Updates::OfNewRows } else { Updates::Whole },
             unnamed_fields: FieldNames::Numbered,
             partitions: &partitions,
         };
@@ -147,11 +161,13 @@ impl EngineSession {
         let mut load = Load::begin(loads, table, schema, &traits, None.into(), admitted)?;
         load.is_found_in(def.partitioning.partitions());
         let timeout = properties.timeout()?.unwrap_or_else(|| self.insert_timeout());
-        Ok(PendingLoad { load, reader, max_filter_ratio: properties.max_filter_ratio()?, timeout })
+        load.must_find(ignoring.as_ref().map(|ignoring| Box::new(ignoring.counter())));
+        let max_filter_ratio = properties.max_filter_ratio()?;
+        Ok(PendingLoad { load, reader, max_filter_ratio, timeout, ignoring })
     }
 
     async fn load_file(&mut self, pending: PendingLoad, mut file: File<'_>) -> Result<Answer, SqlError> {
-        let PendingLoad { mut load, mut reader, max_filter_ratio, timeout } = pending;
+        let PendingLoad { mut load, mut reader, max_filter_ratio, timeout, ignoring } = pending;
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(timeout);
         let engine = Arc::clone(&self.engine);
@@ -198,11 +214,12 @@ impl EngineSession {
             }
             Err(error) => return Err(error.into()),
         }
-        let skipped = counts.filtered + counts.unselected;
+        let inserted = ignoring.as_ref().and_then(Ignoring::inserted).unwrap_or(counts.loaded);
+        let skipped = counts.filtered + counts.unselected + counts.loaded.saturating_sub(inserted);
         let warnings = counts.filtered;
         let info = format!("Records: {}  Deleted: 0  Skipped: {skipped}  Warnings: {warnings}", counts.total);
         let warnings = u16::try_from(warnings).unwrap_or(u16::MAX);
-        Ok(Answer::Done(Done { affected_rows: counts.loaded, warnings, info, ..Done::default() }))
+        Ok(Answer::Done(Done { affected_rows: inserted, warnings, info, ..Done::default() }))
     }
 }
 

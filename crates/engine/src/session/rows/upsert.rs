@@ -1,10 +1,11 @@
 //! `INSERT … ON DUPLICATE KEY UPDATE`: a load of whole rows, or of some columns, into a table with UNIQUE KEY.
 //!
 //! In such a table a row replaces the one of its key, and a partial update keeps the other columns. Both are what the clause asks for if
-//! it gives each inserted column its new value; anything else would depend on whether the row exists, and is refused.
+//! it gives each inserted column its new value. If it gives some, rows are loaded whole, and say which of their columns a row that exists
+//! takes. Values that depend on that row are refused.
 
 use crate::load::partial_update;
-use tributary_types::{ErrorCode, SqlError, TableDef};
+use tributary_types::{ColumnDef, ErrorCode, SqlError, TableDef};
 
 /// The rows that an upsert loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub(super) enum Upsert {
     Whole,
     /// Rows with some columns; existing ones keep the others.
     Partial,
+    /// Whole rows, of which existing ones take the updated columns.
+    Updating,
 }
 
 /// How the clause is carried out, which updates these columns of the `named` ones (`None`: all).
@@ -40,7 +43,7 @@ pub(super) fn upsert(
             "column '{unknown}' has no new value: name it among the inserted columns"
         )));
     }
-    let mut lacks_columns = false;
+    let (mut lacks_columns, mut keeps_columns) = (false, false);
     for column in def.schema.visible() {
         let (is_inserted, is_updated) = (has(inserted, &column.name), has(updated, &column.name));
         match (column.is_key, is_inserted) {
@@ -50,15 +53,13 @@ pub(super) fn upsert(
                     column.name
                 )));
             }
-            (false, true) if !is_updated => {
-                return Err(refused(&format!(
-                    "column '{}' would get its value in new rows only: write {} = VALUES({}), too, or do not insert it",
-                    column.name, column.name, column.name
-                )));
-            }
+            (false, true) if !is_updated => keeps_columns = true,
             (false, false) if column.generated.is_none() => lacks_columns = true,
             _ => {}
         }
+    }
+    if keeps_columns {
+        return check_updating(def, |column| has(updated, &column.name)).map(|()| Upsert::Updating);
     }
     if !lacks_columns {
         return Ok(Upsert::Whole);
@@ -69,6 +70,30 @@ pub(super) fn upsert(
         ));
     }
     Ok(Upsert::Partial)
+}
+
+/// Refuses tables in which the other columns of a row do not stay if some are updated.
+fn check_updating(def: &TableDef, is_updated: impl Fn(&ColumnDef) -> bool) -> Result<(), SqlError> {
+    if def.schema.sequence.is_some() {
+        return Err(refused(
+            "the table has a sequence, which says which row of a key stays: update all columns",
+        ));
+    }
+    let columns = || def.schema.visible().filter(|column| !column.is_key && !is_updated(column));
+    let is_source = |column: &ColumnDef| !def.schema.computed_from(column.id).is_empty();
+    if let Some(column) = columns().find(|column| is_source(column)) {
+        return Err(refused(&format!(
+            "generated columns are computed from column '{}': update it, too",
+            column.name
+        )));
+    }
+    if let Some(column) = columns().find(|column| column.on_update) {
+        return Err(refused(&format!(
+            "column '{}' has the time of each update: update it, or do not insert it",
+            column.name
+        )));
+    }
+    Ok(())
 }
 
 fn refused(text: &str) -> SqlError {

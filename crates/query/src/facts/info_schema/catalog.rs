@@ -2,7 +2,7 @@
 //!
 //! Many are always empty; tools ask for them and expect that they exist.
 
-use super::columns::{character_length, numeric_precision, numeric_scale, type_name};
+use super::columns::{character_length, column_type, numeric_precision, numeric_scale, type_name};
 use super::{privileges, views};
 use crate::facts::show::facts;
 use crate::model::SessionView;
@@ -37,7 +37,7 @@ pub(super) const TABLES: [(&str, &str); 50] = [
     ),
     (
         "statistics",
-        "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME NON_UNIQUE# INDEX_SCHEMA INDEX_NAME SEQ_IN_INDEX# COLUMN_NAME COLLATION CARDINALITY# SUB_PART# PACKED NULLABLE INDEX_TYPE COMMENT INDEX_COMMENT",
+        "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME NON_UNIQUE# INDEX_SCHEMA INDEX_NAME SEQ_IN_INDEX# COLUMN_NAME COLLATION CARDINALITY# SUB_PART# PACKED NULLABLE INDEX_TYPE COMMENT INDEX_COMMENT IS_VISIBLE EXPRESSION",
     ),
     (
         "table_constraints",
@@ -314,6 +314,8 @@ fn statistics_row(def: &TableDef, column: &ColumnDef, place: i64) -> Option<Vec<
         "BTREE".into(),
         "".into(),
         "".into(),
+        "YES".into(),
+        Cell::Null,
     ])
 }
 
@@ -359,10 +361,10 @@ fn columns(grid: &mut Grid, namespace: &dyn Namespace, shows_keys: bool) {
                 true => "DUP",
                 false => "",
             };
-            grid.push(column_row((&def.db, &def.name), column, key, index as i64 + 1));
+            grid.push(column_row((&def.db, &def.name), column, (key, shows_keys), index as i64 + 1));
         }
     }
-    views::columns(grid, namespace);
+    views::columns(grid, namespace, shows_keys);
     for (name, columns) in TABLES {
         for (index, column) in columns.split_whitespace().enumerate() {
             grid.push(system_column_row(name, column, index as i64 + 1));
@@ -385,7 +387,7 @@ pub(crate) fn default_text(column: &ColumnDef) -> Option<String> {
 pub(super) fn column_row(
     (db, table): (&str, &str),
     column: &ColumnDef,
-    key: &str,
+    (key, like_mysql): (&str, bool),
     position: i64,
 ) -> Vec<Cell> {
     let data_type = column.data_type;
@@ -402,7 +404,7 @@ pub(super) fn column_row(
         position.into(),
         default_text(column).into(),
         if column.nullable { "YES" } else { "NO" }.into(),
-        type_name(data_type).into(),
+        type_name(data_type, like_mysql).into(),
         character_length(data_type).into(),
         character_length(data_type).into(),
         numeric_precision(data_type).into(),
@@ -410,9 +412,10 @@ pub(super) fn column_row(
         scale.into(),
         text.then_some("utf8mb4").into(),
         text.then_some(COLLATION).into(),
-        data_type.to_string().into(),
+        column_type(data_type, like_mysql).into(),
         key.into(),
         match (&column.auto_increment, &column.generated) {
+            (Some(_), _) if like_mysql => "auto_increment",
             (Some(_), _) => "AUTO_INCREMENT",
             (None, Some(_)) => "STORED GENERATED",
             (None, None) => "",

@@ -4,13 +4,30 @@ use tributary_types::DataType;
 
 /// `DATA_TYPE`: MySQL's name of the type in lower case.
 #[must_use]
-pub fn type_name(data_type: DataType) -> String {
+pub fn type_name(data_type: DataType, like_mysql: bool) -> String {
     match data_type {
+        DataType::String if like_mysql => "text".to_owned(),
         DataType::Boolean => "tinyint".to_owned(),
         DataType::LargeInt => "bigint unsigned".to_owned(),
         // As in Doris, whose clients know no `text`.
         DataType::String => "varchar".to_owned(),
         other => other.base_name().to_lowercase(),
+    }
+}
+
+/// `COLUMN_TYPE`: the type as Doris's backend writes it, whose connectors know no other form; with `like_mysql`, as DDL does.
+#[must_use]
+pub fn column_type(data_type: DataType, like_mysql: bool) -> String {
+    match data_type {
+        DataType::Boolean => "tinyint(1)".to_owned(),
+        other if like_mysql => other.to_string(),
+        DataType::TinyInt => "tinyint(4)".to_owned(),
+        DataType::SmallInt => "smallint(6)".to_owned(),
+        DataType::Int => "int(11)".to_owned(),
+        DataType::BigInt => "bigint(20)".to_owned(),
+        DataType::String => "string".to_owned(),
+        DataType::Decimal { precision, scale } => format!("decimalv3({precision}, {scale})"),
+        other => other.to_string(),
     }
 }
 

@@ -27,12 +27,12 @@ pub(super) fn tables(grid: &mut Grid, namespace: &dyn Namespace) {
 }
 
 /// Rows of `columns`.
-pub(super) fn columns(grid: &mut Grid, namespace: &dyn Namespace) {
+pub(super) fn columns(grid: &mut Grid, namespace: &dyn Namespace, like_mysql: bool) {
     for view in all(namespace) {
         let readable = namespace.readable_columns(&view.db, &view.name);
         let is_shown = |column: &&ColumnDef| is_readable(readable.as_deref(), column);
         for (index, column) in view.columns.iter().filter(is_shown).enumerate() {
-            grid.push(column_row((&view.db, &view.name), column, "", index as i64 + 1));
+            grid.push(column_row((&view.db, &view.name), column, ("", like_mysql), index as i64 + 1));
         }
     }
 }

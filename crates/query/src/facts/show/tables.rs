@@ -11,9 +11,20 @@ use std::sync::Arc;
 use tributary_sql::{Name, index_properties};
 use tributary_table::Table;
 use tributary_types::system::is_system_database;
-use tributary_types::{ColumnDef, RollupDef, SqlError, TableDef, TableRef};
+use tributary_types::{ColumnDef, DataType, RollupDef, SqlError, TableDef, TableRef};
 
 const COLLATION: &str = "utf8mb4_0900_bin";
+
+/// The statement that shows columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ColumnsForm {
+    /// DESC
+    Described,
+    /// SHOW COLUMNS
+    Plain,
+    /// SHOW FULL COLUMNS
+    Full,
+}
 
 impl Facts<'_> {
     fn resolve(
@@ -128,7 +139,13 @@ impl Facts<'_> {
     }
 
     /// DESC and SHOW [FULL] COLUMNS.
-    pub(super) fn columns(&self, session: &SessionView, name: &Name, full: bool) -> Result<Grid, SqlError> {
+    pub(super) fn columns(
+        &self,
+        session: &SessionView,
+        name: &Name,
+        form: ColumnsForm,
+    ) -> Result<Grid, SqlError> {
+        let full = form == ColumnsForm::Full;
         let mut grid = match full {
             true => Grid::new(&[
                 "Field",
@@ -151,7 +168,7 @@ impl Facts<'_> {
             for column in table_columns(&def, session.shows_hidden()).filter(|column| is_shown(column)) {
                 let collation = column.data_type.is_text().then_some(COLLATION);
                 let shown = full.then_some((collation, column.comment.as_str()));
-                let mut row = described(column, shown, extra(&def));
+                let mut row = described(column, shown, extra(&def), form);
                 if info_schema::shows_keys(session) {
                     as_mysql(&mut row, &def, column, full);
                 }
@@ -162,7 +179,8 @@ impl Facts<'_> {
         if let Some(view) = self.namespace.described_view(&name.db, &name.table)? {
             for column in view.columns.iter().filter(|column| is_shown(column)) {
                 let collation = column.data_type.is_text().then_some(COLLATION);
-                grid.push(described(column, full.then_some((collation, column.comment.as_str())), "NONE"));
+                let shown = full.then_some((collation, column.comment.as_str()));
+                grid.push(described(column, shown, "NONE", form));
             }
             return Ok(grid);
         }
@@ -465,7 +483,7 @@ fn rollup_columns(rollup: &RollupDef, columns: &[ColumnDef]) -> Vec<ColumnDef> {
 /// The rows of DESC … ALL for one index.
 fn push_index(grid: &mut Grid, name: &str, model: &str, extra: &'static str, columns: &[ColumnDef]) {
     for (place, column) in columns.iter().enumerate() {
-        let shown = described(column, None, extra);
+        let shown = described(column, None, extra, ColumnsForm::Described);
         let first = place == 0;
         let mut row: Vec<Cell> = vec![
             if first { name } else { "" }.into(),
@@ -485,24 +503,38 @@ fn as_mysql(row: &mut [Cell], def: &TableDef, column: &ColumnDef, full: bool) {
     let null = 2 + usize::from(full);
     row[null] = if column.nullable { "YES" } else { "NO" }.into();
     row[null + 1] = if column.is_key && def.keys.is_unique() { "PRI" } else { "" }.into();
+    if column.data_type == DataType::Boolean {
+        row[1] = "tinyint(1)".into();
+    }
     row[null + 3] = if column.auto_increment.is_some() { "auto_increment" } else { "" }.into();
 }
 
-fn described(column: &ColumnDef, full: Option<(Option<&str>, &str)>, plain: &'static str) -> Vec<Cell> {
+fn described(
+    column: &ColumnDef,
+    full: Option<(Option<&str>, &str)>,
+    plain: &'static str,
+    form: ColumnsForm,
+) -> Vec<Cell> {
     let mut row: Vec<Cell> = vec![column.name.as_str().into(), column.data_type.to_string().into()];
     if let Some((collation, _)) = full {
         row.push(collation.into());
     }
     row.extend([
-        // Connector/J reads SHOW FULL COLUMNS and knows `YES` only; DESC is as Doris has it.
-        match (column.nullable, full.is_some()) {
-            (true, true) => "YES",
-            (false, true) => "NO",
-            (true, false) => "Yes",
-            (false, false) => "No",
+        // Doris writes them so in SHOW COLUMNS, and otherwise in DESC.
+        match (column.nullable, form) {
+            (true, ColumnsForm::Described) => "Yes",
+            (false, ColumnsForm::Described) => "No",
+            (true, _) => "YES",
+            (false, _) => "NO",
         }
         .into(),
-        if column.is_key { "true" } else { "false" }.into(),
+        match (column.is_key, form) {
+            (true, ColumnsForm::Described) => "true",
+            (false, ColumnsForm::Described) => "false",
+            (true, _) => "YES",
+            (false, _) => "NO",
+        }
+        .into(),
         info_schema::default_text(column).into(),
         extras(column, plain).join(",").into(),
     ]);

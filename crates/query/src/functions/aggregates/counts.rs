@@ -116,7 +116,7 @@ impl Counting {
 impl Accumulator for Counting {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let weights = values.get(1).map(to_integer).transpose()?;
-        self.add(&values[0], weights.as_ref().map(|weights| weights.as_primitive::<Int64Type>()))
+        self.add(&values[0], weights.as_ref().map(AsArray::as_primitive::<Int64Type>))
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {

@@ -36,7 +36,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
 /// The first elements, as many as the second argument says; an empty array for NULL, which an aggregate over no values is.
 fn collected(args: &[ArrayRef]) -> Result<ArrayRef> {
     let lists = Lists::of(&args[0], "collect_list")?;
-    let limits = args.get(1).map(|limits| limits.as_primitive::<Int64Type>());
+    let limits = args.get(1).map(AsArray::as_primitive::<Int64Type>);
     let (mut lengths, mut places) = (Vec::with_capacity(lists.len), Vec::new());
     for row in 0..lists.len {
         let limit = limits.filter(|limits| limits.is_valid(row)).map(|limits| limits.value(row));

@@ -108,7 +108,7 @@ impl Accumulator for Gathered {
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        let columns: Vec<_> = states.iter().map(|state| state.as_primitive::<Float64Type>()).collect();
+        let columns: Vec<_> = states.iter().map(AsArray::as_primitive::<Float64Type>).collect();
         for row in 0..columns[0].len() {
             let at = |column: usize| columns[column].value(row);
             let (count, mean, second, third, fourth) = (at(0), at(1), at(2), at(3), at(4));

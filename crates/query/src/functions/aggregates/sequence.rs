@@ -137,8 +137,8 @@ fn occurrences(steps: &[Step], events: &[Event], limit: Option<i64>) -> i64 {
     while limit.is_none_or(|limit| count < limit) {
         let first = fitting[0].partition_point(|at| *at < from);
         let Some(first) = fitting[0].get(first) else { break };
-        let rest = steps.iter().zip(&fitting).skip(1);
-        let last = rest.fold(Some(*first), |at, (step, places)| following(step, places, events, at?));
+        let mut rest = steps.iter().zip(&fitting).skip(1);
+        let last = rest.try_fold(*first, |at, (step, places)| following(step, places, events, at));
         // Each of the places has one that follows.
         let Some(last) = last else { break };
         count += 1;

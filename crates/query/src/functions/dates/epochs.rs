@@ -81,7 +81,7 @@ const fn whole_year(year: i64) -> i64 {
 /// The months of a period such as 202401 or 2401.
 fn months_of(period: i64) -> Result<i64> {
     let (year, month) = (period / 100, period % 100);
-    if !(0..=9_999_12).contains(&period) || !(1..=12).contains(&month) {
+    if !(0..=999_912).contains(&period) || !(1..=12).contains(&month) {
         return exec_err!("a period is a year and a month, such as 202401, and not {period}");
     }
     Ok(whole_year(year) * 12 + month - 1)

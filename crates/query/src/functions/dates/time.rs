@@ -2,10 +2,12 @@
 
 use crate::functions::MySqlFunction;
 use crate::functions::Param;
+use crate::functions::conversion::convert::{to_datetime, to_text};
 use crate::functions::dates::date_text;
 use crate::functions::dates::datetime::{self, Unit};
 use crate::functions::dates::weeks::{Mode, week_of};
 use crate::functions::growth;
+use crate::types::kind::{Kind, kind};
 use crate::types::metadata;
 use arrow::array::timezone::Tz;
 use arrow::array::{
@@ -31,6 +33,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
     );
     vec![
         MySqlFunction::new("__part", &[DateTime, Text], int, part),
+        MySqlFunction::new("__clock_part", &[Any, Text], int, clock_part),
         MySqlFunction::new("__date_add", &[DateTime, Int, Text], at, date_add).with_digits(digits_of_sum),
         // A DATE plus days remains a DATE; the rewrite uses this one with units of whole days.
         MySqlFunction::new("__day_add", &[Any, Int, Text], at, day_add)
@@ -133,6 +136,29 @@ fn part(args: &[ArrayRef]) -> Result<ArrayRef> {
             "microsecond" => i64::from(value.nanosecond() / 1000),
             "to_days" => day_number(value.date()),
             other => return exec_err!("unknown part of a date '{other}'"),
+        }))
+    })
+}
+
+/// `__clock_part(x, 'hour')` and so on: [`part`] of a point in time, or of a TIME, whose hours may be more than a day's.
+fn clock_part(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let found = part(&[to_datetime(&args[0])?, Arc::clone(&args[1])])?;
+    if found.null_count() == 0 || kind(args[0].data_type()) != Kind::Text {
+        return Ok(found);
+    }
+    let (found, texts) = (found.as_primitive::<Int64Type>(), to_text(&args[0])?);
+    collect_ints(found.len(), |row| {
+        if found.is_valid(row) {
+            return Ok(Some(found.value(row)));
+        }
+        let clock = text(&texts, row).filter(|text| text.contains(':')).and_then(datetime::parse_clock);
+        let (Some(micros), Some(name)) = (clock, text(&args[1], row)) else { return Ok(None) };
+        let (seconds, micros) = (micros.abs() / 1_000_000, micros.abs() % 1_000_000);
+        Ok(Some(match name {
+            "hour" => seconds / 3600,
+            "minute" => seconds / 60 % 60,
+            "second" => seconds % 60,
+            _ => micros,
         }))
     })
 }

@@ -4,7 +4,7 @@ pub(super) mod path;
 
 use crate::functions::{MySqlFunction, Param};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray};
-use datafusion::common::{Result, exec_datafusion_err};
+use datafusion::common::{Result, exec_datafusion_err, exec_err};
 use path::Path;
 use serde_json::Value;
 use std::sync::Arc;
@@ -35,6 +35,8 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         MySqlFunction::new("get_json_bool", &[Text, Text], boolean, |args| {
             Ok(Arc::new(BooleanArray::from(each_found(args, Value::as_bool)?)))
         }),
+        MySqlFunction::new("json_contains", &[Text, Text, Text], boolean, contains).optional(1),
+        MySqlFunction::new("json_contains_path", &[Text, Text, Text], boolean, contains_path).variadic(),
         MySqlFunction::new("json_exists_path", &[Text, Text], boolean, exists),
         MySqlFunction::new("json_unquote", &[Text], text, |args| {
             each(&args[0], |text| {
@@ -125,6 +127,80 @@ pub(super) fn take(path: &Path, document: &Value) -> Option<Value> {
     }
     let found: Vec<Value> = path.find(document).into_iter().cloned().collect();
     (!found.is_empty()).then_some(Value::Array(found))
+}
+
+/// `JSON_CONTAINS(document, part[, path])`
+fn contains(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let mut paths = Paths::default();
+    let mut out = Vec::with_capacity(args[0].len());
+    for row in 0..args[0].len() {
+        let target = match (document(&args[0], row), args.get(2)) {
+            (target, None) => target,
+            (target, Some(column)) => match (paths.at(column, row)?, target) {
+                (Some(path), _) if path.is_plural() => {
+                    return exec_err!("JSON_CONTAINS takes a path to one value, without * and **");
+                }
+                (Some(path), Some(target)) => path.first(&target).cloned(),
+                _ => None,
+            },
+        };
+        let part = document(&args[1], row);
+        out.push(target.zip(part).map(|(target, part)| has(&target, &part)));
+    }
+    Ok(Arc::new(BooleanArray::from(out)))
+}
+
+/// Whether a value has all of another one: a scalar equals it, an array has each element in one of its own, an object has each member.
+fn has(target: &Value, part: &Value) -> bool {
+    match (target, part) {
+        (Value::Object(target), Value::Object(part)) => {
+            part.iter().all(|(name, value)| target.get(name).is_some_and(|target| has(target, value)))
+        }
+        (Value::Array(items), Value::Array(part)) => {
+            part.iter().all(|value| items.iter().any(|item| has(item, value)))
+        }
+        (Value::Array(items), part) => items.iter().any(|item| has(item, part)),
+        (Value::Number(target), Value::Number(part)) => {
+            target == part || (target.is_f64() != part.is_f64() && target.as_f64() == part.as_f64())
+        }
+        (target, part) => target == part,
+    }
+}
+
+/// `JSON_CONTAINS_PATH(document, 'one' | 'all', path, …)`
+fn contains_path(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let mut paths: Vec<Paths> = args[2..].iter().map(|_| Paths::default()).collect();
+    let wanted = args[1].as_string::<i32>();
+    let mut out = Vec::with_capacity(args[0].len());
+    for row in 0..args[0].len() {
+        let is_all = match wanted.is_valid(row).then(|| wanted.value(row)) {
+            None => None,
+            Some(text) if text.eq_ignore_ascii_case("all") => Some(true),
+            Some(text) if text.eq_ignore_ascii_case("one") => Some(false),
+            Some(_) => {
+                return exec_err!(
+                    "The oneOrAll argument to json_contains_path may take these values: 'one' or 'all'."
+                );
+            }
+        };
+        let document = document(&args[0], row);
+        let mut found = Some(Vec::new());
+        for (column, paths) in args[2..].iter().zip(&mut paths) {
+            let path = paths.at(column, row)?;
+            found = match (found, path, &document) {
+                (Some(mut found), Some(path), Some(document)) => {
+                    found.push(path.first(document).is_some());
+                    Some(found)
+                }
+                _ => None,
+            };
+        }
+        out.push(is_all.zip(found).map(|(is_all, found)| match is_all {
+            true => found.iter().all(|is_there| *is_there),
+            false => found.contains(&true),
+        }));
+    }
+    Ok(Arc::new(BooleanArray::from(out)))
 }
 
 fn exists(args: &[ArrayRef]) -> Result<ArrayRef> {

@@ -141,7 +141,7 @@ fn path(column: &ArrayRef, row: usize, function: &str) -> Result<Option<Path>> {
 
 /// Sets values at paths; NULL if the document or a path is.
 fn set(args: &[ArrayRef], function: &'static str, inserts: bool, replaces: bool) -> Result<ArrayRef> {
-    if args.len() % 2 == 0 {
+    if args.len().is_multiple_of(2) {
         return exec_err!("{} takes a document, and paths and values by turns", function.to_uppercase());
     }
     growth::texts(function, args, |row| {

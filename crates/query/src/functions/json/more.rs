@@ -15,7 +15,6 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
     let texts = || list_of(DataType::Utf8);
     vec![
         MySqlFunction::new("json_keys", &[Text, Text], texts, keys).optional(1),
-        MySqlFunction::new("json_contains", &[Text, Text, Text], boolean, contains).optional(1),
         MySqlFunction::new("json_extract_isnull", &[Text, Text], boolean, |args| {
             let mut paths = Paths::default();
             let is_null = |row: usize| {
@@ -83,30 +82,6 @@ fn keys(args: &[ArrayRef]) -> Result<ArrayRef> {
         }
     }
     Ok(Arc::new(lists.finish()))
-}
-
-/// Whether a document contains another one, as in MySQL.
-fn contains(args: &[ArrayRef]) -> Result<ArrayRef> {
-    let mut paths = Paths::default();
-    let found = |row: usize| {
-        let target = at(args, 2, row, &mut paths)?;
-        Ok(target.zip(document(&args[1], row)).map(|(target, candidate)| is_in(&candidate, &target)))
-    };
-    Ok(Arc::new((0..args[0].len()).map(found).collect::<Result<BooleanArray>>()?))
-}
-
-fn is_in(candidate: &Value, target: &Value) -> bool {
-    match (candidate, target) {
-        (Value::Array(candidates), Value::Array(items)) => {
-            candidates.iter().all(|candidate| items.iter().any(|item| is_in(candidate, item)))
-        }
-        (candidate, Value::Array(items)) => items.iter().any(|item| is_in(candidate, item)),
-        (Value::Object(candidates), Value::Object(members)) => candidates
-            .iter()
-            .all(|(name, candidate)| members.get(name).is_some_and(|member| is_in(candidate, member))),
-        (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
-        (candidate, target) => candidate == target,
-    }
 }
 
 fn changed(

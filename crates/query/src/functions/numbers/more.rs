@@ -85,7 +85,7 @@ fn pmod(args: &[ArrayRef]) -> Result<ArrayRef> {
 
 /// The share of a normal distribution below a value: of its mean, its deviation and the value.
 fn normal_cdf(args: &[ArrayRef]) -> Result<ArrayRef> {
-    let columns: Vec<&Float64Array> = args.iter().map(|arg| arg.as_primitive::<Float64Type>()).collect();
+    let columns: Vec<&Float64Array> = args.iter().map(AsArray::as_primitive::<Float64Type>).collect();
     let share = |row: usize| {
         if columns.iter().any(|column| column.is_null(row)) {
             return None;
@@ -116,7 +116,7 @@ fn erf(x: f64) -> f64 {
 
 /// How many of the bounds, which ascend, the first number has reached.
 fn interval(args: &[ArrayRef]) -> Result<ArrayRef> {
-    let columns: Vec<&Int64Array> = args.iter().map(|arg| arg.as_primitive::<Int64Type>()).collect();
+    let columns: Vec<&Int64Array> = args.iter().map(AsArray::as_primitive::<Int64Type>).collect();
     let (numbers, bounds) = (columns[0], &columns[1..]);
     let reached = |row: usize| {
         let number = numbers.is_valid(row).then(|| numbers.value(row))?;
@@ -152,7 +152,7 @@ fn uniform(args: &[ArrayRef]) -> Result<ArrayRef> {
 }
 
 fn uniform_integer(args: &[ArrayRef]) -> Result<ArrayRef> {
-    let columns: Vec<&Int64Array> = args.iter().map(|arg| arg.as_primitive::<Int64Type>()).collect();
+    let columns: Vec<&Int64Array> = args.iter().map(AsArray::as_primitive::<Int64Type>).collect();
     let value = |row: usize| -> Result<Option<i64>> {
         if columns.iter().any(|column| column.is_null(row)) {
             return Ok(None);

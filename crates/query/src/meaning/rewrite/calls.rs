@@ -35,6 +35,7 @@ impl Rewriter<'_> {
         if let Some(constant) = self.constant(&name, &args)? {
             return Ok(constant);
         }
+        let args = if name == "regexp_like" { forms::with_flags(args, self.ignores_case())? } else { args };
         match declared.map(|declared| declared.means) {
             Some(Means::OfTexts(to)) => Ok(ast::call(to, args.into_iter().map(as_text).collect())),
             Some(Means::OfReals(to)) => Ok(ast::call("__finite", vec![ast::call(to, doubles(args))])),

@@ -68,7 +68,8 @@ pub(super) fn part(name: &str, expr: Expr) -> Result<Expr, SqlError> {
     if matches!(known, "week" | "yearweek") {
         return Ok(ast::call(known, vec![expr]));
     }
-    Ok(ast::call("__part", vec![expr, ast::text(known)]))
+    let of_clock = matches!(known, "hour" | "minute" | "second" | "microsecond");
+    Ok(ast::call(if of_clock { "__clock_part" } else { "__part" }, vec![expr, ast::text(known)]))
 }
 
 /// Whether a format of `STR_TO_DATE` reads no part of the day.

@@ -48,13 +48,11 @@ impl Rewriter<'_> {
             Expr::BinaryOp { left, op, right } => binary(*left, op, *right)?,
             Expr::UnaryOp { op, expr } => unary(op, *expr),
             Expr::Extract { field, expr, .. } => dates::part(&field.to_string(), *expr)?,
-            Expr::Like { negated, any, expr, pattern, escape_char } => Expr::Like {
-                negated,
-                any,
-                expr: Box::new(as_text(*expr)),
-                pattern: Box::new(as_text(*pattern)),
-                escape_char: escape_char.map(single_quoted),
-            },
+            Expr::Like { negated, any, expr, pattern, escape_char } => {
+                let (pattern, escape_char) = escaped(as_text(*pattern), escape_char.map(single_quoted));
+                let (expr, pattern) = (Box::new(as_text(*expr)), Box::new(pattern));
+                Expr::Like { negated, any, expr, pattern, escape_char }
+            }
             Expr::RLike { negated, expr, pattern, .. } => {
                 let found = ast::call("regexp_like", vec![as_text(*expr), as_text(*pattern)]);
                 if negated { not(found) } else { found }
@@ -274,6 +272,39 @@ pub(super) fn as_text(expr: Expr) -> Expr {
 
 pub(super) fn not(expr: Expr) -> Expr {
     Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(Expr::Nested(Box::new(expr))) }
+}
+
+/// A pattern and its escape character, which is a backslash if it can be. Without any (`ESCAPE ''`), backslashes are themselves.
+fn escaped(pattern: Expr, escape: Option<ValueWithSpan>) -> (Expr, Option<ValueWithSpan>) {
+    let Some(ValueWithSpan { value: Value::SingleQuotedString(mark), .. }) = &escape else {
+        return (pattern, escape);
+    };
+    let mut marks = mark.chars();
+    let (mark, is_one) = (marks.next(), marks.next().is_none());
+    match (ast::as_text(&pattern), mark) {
+        (Some(text), mark) if is_one && mark != Some('\\') => (ast::text(by_backslash(text, mark)), None),
+        (None, None) => (ast::call("replace", vec![pattern, ast::text("\\"), ast::text("\\\\")]), None),
+        _ => (pattern, escape),
+    }
+}
+
+/// A pattern whose escape character is `mark`, with backslashes in the place of that.
+fn by_backslash(pattern: &str, mark: Option<char>) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        if Some(letter) == mark {
+            out.push('\\');
+            // At the end it is itself.
+            out.push(letters.next().unwrap_or(letter));
+        } else {
+            if letter == '\\' {
+                out.push('\\');
+            }
+            out.push(letter);
+        }
+    }
+    out
 }
 
 fn single_quoted(mut value: ValueWithSpan) -> ValueWithSpan {

@@ -1,7 +1,11 @@
 //! `GROUP BY … WITH ROLLUP`, `ROLLUP (…)`, `CUBE (…)` and `GROUPING SETS (…)` in one form each.
 
-use super::calls;
-use sqlparser::ast::{Expr, GroupByExpr, GroupByWithModifier, Select, SelectItem, Value};
+use super::{ast, calls};
+use sqlparser::ast::{
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, GroupByWithModifier, Select,
+    SelectItem, Value,
+};
+use std::collections::HashSet;
 use tributary_types::{ErrorCode, SqlError};
 
 /// Gives the grouping sets of a SELECT the form that the planner reads. Numbers in them are places in the list.
@@ -39,6 +43,81 @@ pub(super) fn sets(select: &mut Select) -> Result<(), SqlError> {
         }
     }
     Ok(())
+}
+
+/// Takes any value of the columns in the list that are not grouped, as MySQL does without its mode `ONLY_FULL_GROUP_BY`.
+pub(super) fn any_values(select: &mut Select) {
+    let GroupByExpr::Expressions(exprs, _) = &select.group_by else { return };
+    let is_set = |expr: &Expr| matches!(expr, Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_));
+    if exprs.is_empty() || exprs.iter().any(is_set) {
+        return;
+    }
+    let grouped: HashSet<String> = exprs.iter().map(name_of).collect();
+    for (item, place) in select.projection.iter_mut().zip(1..) {
+        let (expr, alias) = match item {
+            SelectItem::UnnamedExpr(expr) => (expr, None),
+            SelectItem::ExprWithAlias { expr, alias } => (expr, Some(alias.value.to_lowercase())),
+            _ => continue,
+        };
+        if grouped.contains(&place.to_string()) || alias.is_some_and(|alias| grouped.contains(&alias)) {
+            continue;
+        }
+        let column = match &*expr {
+            Expr::Identifier(name) => Some(name.clone()),
+            Expr::CompoundIdentifier(parts) => parts.last().cloned(),
+            _ => None,
+        };
+        let before = expr.clone();
+        take_any(expr, &grouped);
+        if let (SelectItem::UnnamedExpr(expr), Some(alias)) = (&*item, column)
+            && *expr != before
+        {
+            // It keeps its name.
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+        }
+    }
+}
+
+/// The name of a column without its table, or the text of another expression.
+fn name_of(expr: &Expr) -> String {
+    let name = match expr {
+        Expr::Identifier(name) => name.value.clone(),
+        Expr::CompoundIdentifier(parts) => parts.last().map(|part| part.value.clone()).unwrap_or_default(),
+        Expr::Nested(inner) => return name_of(inner),
+        other => other.to_string(),
+    };
+    name.to_lowercase()
+}
+
+fn take_any(expr: &mut Expr, grouped: &HashSet<String>) {
+    if grouped.contains(&name_of(expr)) {
+        return;
+    }
+    match expr {
+        Expr::Identifier(name) if name.value.starts_with('@') => {}
+        Expr::CompoundIdentifier(parts) if parts[0].value.starts_with('@') => {}
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
+            let column = std::mem::replace(expr, ast::null());
+            *expr = ast::call("any_value", vec![column]);
+        }
+        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } | Expr::Cast { expr: inner, .. } => {
+            take_any(inner, grouped);
+        }
+        Expr::BinaryOp { left, right, .. } => {
+            take_any(left, grouped);
+            take_any(right, grouped);
+        }
+        Expr::Function(function) if function.over.is_none() && !calls::is_aggregate(function) => {
+            if let FunctionArguments::List(list) = &mut function.args {
+                for arg in &mut list.args {
+                    if let FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) = arg {
+                        take_any(arg, grouped);
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The most columns of a CUBE that are written out as sets.

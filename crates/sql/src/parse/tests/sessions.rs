@@ -75,9 +75,9 @@ fn set_takes_names_character_sets_and_transactions() {
     };
     assert_eq!(
         set_of("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY"),
-        [transaction(Scope::Session, Some("READ COMMITTED"), Some(true))]
+        [transaction(Some(Scope::Session), Some("READ COMMITTED"), Some(true))]
     );
-    assert_eq!(set_of("set transaction read write"), [transaction(Scope::Session, None, Some(false))]);
+    assert_eq!(set_of("set transaction read write"), [transaction(None, None, Some(false))]);
     assert_eq!(set_of("/*!40101 SET NAMES utf8 */;"), [names(Some("utf8"), None)]);
 }
 

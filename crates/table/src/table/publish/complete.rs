@@ -124,8 +124,44 @@ impl Table {
         Ok(None)
     }
 
+    /// How many keys these rows have that no row of the table has; rows that were published before the call count. `files` are
+    /// not published yet.
+    ///
+    /// # Errors
+    /// The errors of [`Table::settled`], and [`TableError::Arrow`] for rows of another schema.
+    pub async fn count_new_keys(
+        &self,
+        schema: &Arc<TableSchema>,
+        batches: &[RecordBatch],
+        files: &[DataFile],
+    ) -> Result<u64, TableError> {
+        let reader = KeyReader::new(schema)?;
+        let mut keys: Vec<KeyHash> = Vec::new();
+        for batch in batches {
+            keys.extend(reader.read(batch)?.hashes);
+        }
+        for file in files {
+            let of_file = self.keys_of(&LiveFile::from(file.clone())).await?;
+            let of_file = blocking(DOING, move || {
+                let mut keys: Vec<KeyHash> = Vec::new();
+                of_file.for_each_key(|of_key| keys.extend(of_key.first().map(|keyed| keyed.hash)))?;
+                Ok(keys)
+            });
+            keys.extend(of_file.await?);
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        let keyed = keys.into_iter().zip(0..).collect();
+        Ok(self.unknown(keyed).await?.len() as u64)
+    }
+
     /// The first row whose key no live row of the table has.
-    async fn first_unknown(&self, mut sorted: Vec<(KeyHash, u32)>) -> Result<Option<u32>, TableError> {
+    async fn first_unknown(&self, keyed: Vec<(KeyHash, u32)>) -> Result<Option<u32>, TableError> {
+        Ok(self.unknown(keyed).await?.into_iter().min())
+    }
+
+    /// The rows whose keys no live row of the table has.
+    async fn unknown(&self, mut sorted: Vec<(KeyHash, u32)>) -> Result<Vec<u32>, TableError> {
         let snapshot = self.settled().await?;
         let mut files = Vec::with_capacity(snapshot.files.len());
         for live in snapshot.files.iter() {
@@ -148,7 +184,7 @@ impl Table {
                 }
             }
             let unknown = sorted.iter().zip(is_known).filter(|(_, is_known)| !is_known);
-            Ok(unknown.map(|((_, row), _)| *row).min())
+            Ok(unknown.map(|((_, row), _)| *row).collect())
         })
         .await
     }

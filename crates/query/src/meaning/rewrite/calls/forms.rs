@@ -196,3 +196,34 @@ pub(super) fn with_documents(args: Vec<Expr>) -> Vec<Expr> {
     let mark = |arg: Expr| if is_document(&arg) { ast::call("__document", vec![arg]) } else { arg };
     args.into_iter().map(mark).collect()
 }
+
+/// The arguments of `REGEXP_LIKE` with the flags of the planner's function in place of MySQL's match types.
+pub(super) fn with_flags(mut args: Vec<Expr>, ignores_case: bool) -> Result<Vec<Expr>, SqlError> {
+    if args.len() == 2 && ignores_case {
+        args.push(ast::text("i"));
+    }
+    if args.len() != 3 {
+        return Ok(args);
+    }
+    let refused = |text: &str| Err(SqlError::detail(ErrorCode::WrongArguments, text));
+    let types = args.pop().unwrap_or_else(ast::null);
+    let Some(types) = ast::as_text(&types) else {
+        return refused("Incorrect arguments to regexp_like: the match type has to be a text such as 'i'");
+    };
+    let mut flags = String::from(if ignores_case { "i" } else { "" });
+    for letter in types.chars() {
+        match letter {
+            // The last one of these counts.
+            'c' => flags.retain(|flag| flag != 'i'),
+            'i' | 'm' if !flags.contains(letter) => flags.push(letter),
+            'n' if !flags.contains('s') => flags.push('s'),
+            // Lines end with a line feed alone, as always here.
+            'i' | 'm' | 'n' | 'u' => {}
+            _ => return refused("Incorrect arguments to regexp_like: match types are c, i, m, n and u"),
+        }
+    }
+    if !flags.is_empty() {
+        args.push(ast::text(flags));
+    }
+    Ok(args)
+}

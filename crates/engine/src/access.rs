@@ -11,6 +11,7 @@
 //! Not here: what is done with an object that was looked up.
 
 pub(crate) mod accounts;
+pub(crate) mod events;
 pub(crate) mod failures;
 pub(crate) mod finished;
 pub(crate) mod gate;

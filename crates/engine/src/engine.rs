@@ -27,7 +27,7 @@ use crate::jobs::ServerJobs;
 use crate::load::Loads;
 use crate::node::health::{self, LastReadiness};
 use crate::node::metrics::{Metrics, Others};
-use crate::node::options::{EngineOptions, Ports};
+use crate::node::options::{EngineOptions, Ports, SettingView};
 use crate::node::session_memory::SessionsMemory;
 use crate::queries::Queries;
 use crate::queries::namespace::{Facts, ShownJobs};
@@ -151,6 +151,12 @@ impl Engine {
 
     pub(crate) fn global_variables(&self) -> Variables {
         self.facts.globals.read().clone()
+    }
+
+    /// Shows the server's settings in `information_schema.server_settings`. Once.
+    pub fn show_settings(&self, settings: Vec<SettingView>) {
+        // A second call would change nothing.
+        let _ = self.facts.settings.set(settings);
     }
 
     /// Shows a setting of the server as a variable of sessions that begin later.

@@ -37,7 +37,7 @@ pub use audit::options::{AuditOptions, WhenFull};
 pub use engine::Engine;
 pub use front::http::HttpLoads;
 pub use front::mysql::MysqlHooks;
-pub use node::options::{BadStorageRoot, EngineOptions, Ports, StorageRoot};
+pub use node::options::{BadStorageRoot, EngineOptions, Ports, SettingView, StorageRoot};
 pub use node::start_error::StartError;
 pub use tributary_query::QueryOptions;
 pub use tributary_sql::STACK_BYTES;

@@ -21,10 +21,12 @@ pub(crate) use findings::{Looked, RoutineView};
 pub(crate) use problems::Problem;
 pub(crate) use samples::{Sample, Sizes};
 
+use crate::access::events::Events;
 use parking_lot::Mutex;
 use problems::Problems;
 use prometheus::Registry;
 use samples::{Samples, Totals};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tributary_types::host::unix_ms;
 
@@ -45,10 +47,10 @@ struct State {
 }
 
 impl Watch {
-    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+    pub fn new(registry: &Registry, events: Arc<Events>) -> Result<Self, prometheus::Error> {
         let state = State {
             samples: Samples::default(),
-            problems: Problems::new(registry)?,
+            problems: Problems::new(registry, events)?,
             memory: findings::Memory::default(),
         };
         Ok(Self { state: Mutex::new(state) })

@@ -164,6 +164,10 @@ pub enum LiveTable {
     Problems,
     /// `server_samples`
     Samples,
+    /// `server_events`
+    Events,
+    /// `server_settings`
+    Settings,
 }
 
 /// A connection, as `SHOW PROCESSLIST` shows it.

@@ -1,5 +1,5 @@
 //! Tables with unique keys some of whose rows update some columns only: which columns a row gives, and which rows the values of a shown row
-//! are from.
+//! are from. The rows of some loads are those of INSERT IGNORE: they leave an existing row as it is.
 //!
 //! Each column has winners of its own ([`crate::winners`]): for it, a key belongs to the last row that gives the column or deletes.
 
@@ -76,9 +76,18 @@ pub fn is_partial(schema: &TableSchema) -> bool {
     schema.index_of_hidden(HiddenColumn::Given).is_some()
 }
 
-/// The one column that a row gives; `None`: it gives all.
+/// Whether the row is of an INSERT IGNORE: it gives no column but its key, and its values to a new one.
+#[must_use]
+pub const fn ignores(row: i64) -> bool {
+    (load_of(row) as i64).wrapping_mul(0x517c_c1b7_2722_0a95).wrapping_shr(40).rem_euclid(4) == 0
+}
+
+/// The one column that a row gives; `None`: it gives all, or none.
 #[must_use]
 pub const fn only(row: i64) -> Option<Column> {
+    if ignores(row) {
+        return None;
+    }
     match (row.wrapping_mul(0x2127_599b_f432_5c37) >> 37).rem_euclid(5) {
         0 | 1 => Some(Column::Left),
         2 => Some(Column::Right),
@@ -86,7 +95,7 @@ pub const fn only(row: i64) -> Option<Column> {
     }
 }
 
-/// Whether a row of such a table gives the column.
+/// Whether a row of such a table gives the column, if there is no row of its key.
 #[must_use]
 pub fn gives(row: i64, column: Column) -> bool {
     only(row).is_none_or(|only| only == column)
@@ -95,8 +104,12 @@ pub fn gives(row: i64, column: Column) -> bool {
 /// The text of the columns that the row gives.
 #[must_use]
 pub fn given_text(schema: &TableSchema, row: i64) -> Option<String> {
-    let index = schema.index_of(only(row)?.name())?;
-    let ids = schema.key_indices().into_iter().chain([index]).map(|index| schema.columns[index].id);
+    let index = match only(row) {
+        Some(column) => Some(schema.index_of(column.name())?),
+        None if ignores(row) => None,
+        None => return None,
+    };
+    let ids = schema.key_indices().into_iter().chain(index).map(|index| schema.columns[index].id);
     Some(GivenColumns::new(ids).text())
 }
 

@@ -5,9 +5,12 @@
 //! the other was visible, or when the other, an async one, was acknowledged and both go through groups. If the order is unknown,
 //! one of them wins, and the other one never after: a load that was visible when another's row was shown for a key has lost that
 //! key for ever, in every later query and after every recovery.
+//!
+//! A row of an INSERT IGNORE wins only if its key had no row: none of a load that was visible when its own began, unless a row that
+//! deletes may have come between.
 
 use crate::model::{Fate, Kind, Load, LoadId, ROWS_PER_LOAD, Violation};
-use crate::partial::{Column, gives};
+use crate::partial::{Column, gives, ignores};
 use crate::rows::{deletes, id_of, sequence_of};
 use std::collections::{BTreeMap, BTreeSet};
 use tributary_types::TableId;
@@ -39,6 +42,8 @@ struct Contender {
     /// NULL in a table without sequences.
     sequence: Option<i64>,
     deletes: bool,
+    /// It leaves an existing row as it is.
+    ignores: bool,
 }
 
 impl Winners {
@@ -127,6 +132,7 @@ impl Winners {
             for (key, own) in rows {
                 let beats = |winner: LoadId, of_winner: &Contender| {
                     winner == *id
+                        || own.ignores
                         || of_winner.sequence > own.sequence
                         || (of_winner.sequence == own.sequence && !is_before(&loads[&winner], load))
                 };
@@ -134,7 +140,9 @@ impl Winners {
                     let has_deleted = |(other, rows): &(LoadId, BTreeMap<i64, Contender>)| {
                         rows.get(key).is_some_and(|it| it.deletes && beats(*other, it))
                     };
-                    if !hidden.iter().any(has_deleted) {
+                    let is_explained =
+                        hidden.iter().any(has_deleted) || own.ignores && may_have_row(loads, *id, *key);
+                    if !is_explained {
                         return violation(format!(
                             "lacks key {key}, which load {id} has: {own:?} of {load:?}"
                         ));
@@ -142,6 +150,20 @@ impl Winners {
                     continue;
                 };
                 let of_winner = there[winner][key];
+                // A row that deletes may have come between.
+                let has_deleted = |(other, rows): &(LoadId, BTreeMap<i64, Contender>)| {
+                    let may_be_between =
+                        !is_before(&loads[other], load) && !is_before(&loads[winner], &loads[other]);
+                    may_be_between && rows.get(key).is_some_and(|it| it.deletes)
+                };
+                let had_row = winner != id && !own.deletes && is_before(load, &loads[winner]);
+                if of_winner.ignores && had_row && !hidden.iter().any(has_deleted) {
+                    return violation(format!(
+                        "shows load {winner}, an INSERT IGNORE, for key {key}, which had a row of load {id}: \
+                         {of_winner:?} of {:?}, {own:?} of {load:?}",
+                        loads[winner]
+                    ));
+                }
                 if !beats(*winner, &of_winner) {
                     return violation(format!(
                         "shows load {winner} for key {key}, but load {id} came after it or has a greater sequence: \
@@ -173,11 +195,19 @@ impl Winners {
 
 /// The rows by which a load contends for its keys in a column.
 fn contenders(load: LoadId, rows: u64, rules: Rules, column: Column) -> BTreeMap<i64, Contender> {
-    let first = load as i64 * ROWS_PER_LOAD;
     let mut best: BTreeMap<i64, Contender> = BTreeMap::new();
-    for row in first..first + rows as i64 {
+    for row in rows_of(load, rows) {
         let sequence = sequence_of(row).filter(|_| rules.has_sequence);
-        let contender = Contender { row, sequence, deletes: rules.supersedes && deletes(row) };
+        let deletes = rules.supersedes && deletes(row);
+        let ignores = rules.is_partial && !deletes && ignores(row);
+        let mut contender = Contender { row, sequence, deletes, ignores };
+        if let Some(earlier) = best.get(&id_of(row, true)).filter(|_| ignores) {
+            if !earlier.deletes {
+                continue;
+            }
+            // It comes after a row that deletes.
+            contender.ignores = false;
+        }
         if rules.is_partial && !contender.deletes && !gives(row, column) {
             continue;
         }
@@ -187,6 +217,24 @@ fn contenders(load: LoadId, rows: u64, rules: Rules, column: Column) -> BTreeMap
         }
     }
     best
+}
+
+/// Whether another load's row of the key, perhaps one that gives other columns, may have been there before.
+fn may_have_row(loads: &BTreeMap<LoadId, Load>, id: LoadId, key: i64) -> bool {
+    let load = &loads[&id];
+    loads.iter().any(|(other, of_other)| {
+        *other != id
+            && of_other.table == load.table
+            && of_other.fate != Fate::Never
+            && !is_before(load, of_other)
+            && rows_of(*other, of_other.rows).any(|row| id_of(row, true) == key)
+    })
+}
+
+/// The numbers of a load's rows.
+fn rows_of(load: LoadId, rows: u64) -> std::ops::Range<i64> {
+    let first = load as i64 * ROWS_PER_LOAD;
+    first..first + rows as i64
 }
 
 /// Whether a client could tell that `first` came before `second`.

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use tributary_engine::similar;
+use tributary_engine::{SettingView, similar};
 
 /// The prefix of environment variables.
 const PREFIX: &str = "TRIBUTARY_";
@@ -110,6 +110,23 @@ impl Config {
     #[must_use]
     pub fn wal_dirs(&self) -> Vec<PathBuf> {
         self.settings.wal_dirs()
+    }
+
+    /// Every setting as the server shows it.
+    #[must_use]
+    pub fn views(&self) -> Vec<SettingView> {
+        let view = |setting: &settings::Declared| {
+            let (value, origin) = &self.texts[setting.name];
+            SettingView {
+                name: setting.name,
+                value: value.clone(),
+                default: setting.default,
+                origin: origin.to_string(),
+                accepts: setting.rule.expected(),
+                meaning: setting.meaning(),
+            }
+        };
+        DECLARED.iter().map(view).collect()
     }
 
     /// Every setting with its value, origin and meaning, as `tributary config` prints it: a TOML

@@ -62,6 +62,7 @@ async fn serve(config: &Config) -> Outcome<()> {
     let listeners = Listeners::bind(settings)?;
     let ports = listeners.ports()?;
     engine.set_ports(ports);
+    engine.show_settings(config.views());
     engine.announce("max_allowed_packet", settings.max_allowed_packet);
     engine.announce("max_connections", settings.qe_max_connection);
     engine.announce("default_authentication_plugin", settings.default_authentication_plugin.name());

@@ -6,6 +6,7 @@
 //!
 //! Not its business: the answers, and loads within a request.
 
+use crate::access::events::Events;
 use crate::access::failures::{FailingClient, FailureKind, Failures, NAME_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::audit::entry::{Entry, Text, beginning};
 use crate::audit::{Admission, Audit};
@@ -166,6 +167,7 @@ pub(crate) struct Requests {
     metrics: RequestMetrics,
     /// Failed requests of the last minute.
     pub failures: Failures,
+    pub events: Arc<Events>,
     pub audit: Audit,
 }
 
@@ -203,7 +205,12 @@ impl RequestMetrics {
 
 impl Requests {
     pub fn new(registry: &Registry, audit: Audit) -> Result<Self, prometheus::Error> {
-        Ok(Self { metrics: RequestMetrics::new(registry)?, failures: Failures::default(), audit })
+        Ok(Self {
+            metrics: RequestMetrics::new(registry)?,
+            failures: Failures::default(),
+            events: Arc::default(),
+            audit,
+        })
     }
 
     /// Admits a request before it runs: its record will find a place. `None`: it needs no admission.
@@ -222,6 +229,9 @@ impl Requests {
         metrics.finished[place].inc();
         metrics.rows[place].inc_by(request.affected_rows + request.returned_rows);
         metrics.seconds[place].observe(request.took.as_secs_f64());
+        if let (None, Stated::Statement(text, kind)) = (request.error, request.stated) {
+            self.events.statement((request.principal.user(), request.principal.host()), kind, text);
+        }
         if let Some(error) = request.error {
             metrics.failed[place].inc();
             log(request, error);

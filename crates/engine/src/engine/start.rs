@@ -7,6 +7,7 @@
 use super::{Engine, JobsShown};
 use crate::access::Access;
 use crate::access::accounts::Accounts;
+use crate::access::events::EventKind;
 use crate::access::finished::Requests;
 use crate::access::gate::Gate;
 use crate::access::limits::Limits;
@@ -137,7 +138,9 @@ impl Engine {
             catalog: Arc::clone(&catalog),
             processes: Arc::default(),
             ingest: Arc::clone(&ingest),
-            watch: Arc::new(Watch::new(metrics.registry())?),
+            watch: Arc::new(Watch::new(metrics.registry(), Arc::clone(&requests.events))?),
+            events: Arc::clone(&requests.events),
+            settings: OnceLock::new(),
             globals: Arc::default(),
             ports: OnceLock::new(),
             host: options.host.clone(),
@@ -206,6 +209,11 @@ impl Engine {
             audit_table,
             running: Running { background: Mutex::default(), _shown: shown, node, wal_dirs, _lock: lock },
         });
+        let started = format!(
+            "Started: {} rows of acknowledged loads were read from the log, and {} groups were finished.",
+            report.rows_replayed, report.groups_finished
+        );
+        engine.facts.events.note(EventKind::Start, &started);
         engine.restore_globals().await.map_err(StartError::Query)?;
         engine.take_up().await.map_err(StartError::Query)?;
         Ok((engine, report))

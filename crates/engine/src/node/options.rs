@@ -10,6 +10,19 @@ use tributary_table::StoreOptions;
 use tributary_types::{Egress, StoredVerifiers};
 use url::Url;
 
+/// A setting of the server with its value, as `information_schema.server_settings` shows it.
+#[derive(Clone, Debug)]
+pub struct SettingView {
+    pub name: &'static str,
+    pub value: String,
+    pub default: &'static str,
+    /// `default`, the file, the environment variable or the command line.
+    pub origin: String,
+    /// The legal values, in words.
+    pub accepts: String,
+    pub meaning: &'static str,
+}
+
 /// Settings of the engine.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {

@@ -4,7 +4,9 @@
 
 use super::namespace::Facts;
 use super::namespace::RejectId;
+use crate::access::events::Event;
 use crate::node::clock::{date_time, date_time_ms};
+use crate::node::options::SettingView;
 use crate::watch::Sample;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -34,7 +36,9 @@ pub(super) fn rows(
         LiveTable::Problems => problems(facts, shows, shows_server()),
         LiveTable::Logs if shows_server() => logs(facts),
         LiveTable::Samples if shows_server() => samples(facts),
-        LiveTable::Logs | LiveTable::Samples => Vec::new(),
+        LiveTable::Events if shows_server() => events(facts),
+        LiveTable::Settings if shows_server() => settings(facts),
+        LiveTable::Logs | LiveTable::Samples | LiveTable::Events | LiveTable::Settings => Vec::new(),
     }
 }
 
@@ -260,6 +264,34 @@ fn problems(facts: &Facts, shows: impl Fn(&TableDef) -> bool, shows_server: bool
             ])
         })
         .collect()
+}
+
+fn events(facts: &Facts) -> Vec<Vec<Cell>> {
+    let row = |event: Event| {
+        let (user, client) = event.by.unzip();
+        vec![
+            date_time_ms(event.at_ms).into(),
+            event.kind.name().into(),
+            user.into(),
+            client.into(),
+            event.text.into(),
+        ]
+    };
+    facts.events.all().into_iter().map(row).collect()
+}
+
+fn settings(facts: &Facts) -> Vec<Vec<Cell>> {
+    let row = |setting: &SettingView| {
+        vec![
+            setting.name.into(),
+            setting.value.as_str().into(),
+            setting.default.into(),
+            setting.origin.as_str().into(),
+            setting.accepts.as_str().into(),
+            setting.meaning.into(),
+        ]
+    };
+    facts.settings.get().into_iter().flatten().map(row).collect()
 }
 
 fn samples(facts: &Facts) -> Vec<Vec<Cell>> {

@@ -1,5 +1,6 @@
 //! The query engine's view of the server: names and facts.
 
+use crate::access::events::Events;
 use crate::access::limits::Limits;
 use crate::access::names::Names;
 use crate::access::processes::{Process, Processes};
@@ -7,7 +8,7 @@ use crate::access::{Access, Object, Privilege, Readable, Resource};
 use crate::ddl::partitions::temporary::name_beside;
 use crate::files::FileReading;
 use crate::node::clock::date_time;
-use crate::node::options::{Ports, StorageRoot};
+use crate::node::options::{Ports, SettingView, StorageRoot};
 use crate::queries::live;
 use crate::variables::{VERSION_COMMENT, Variables};
 use crate::watch::Watch;
@@ -36,6 +37,9 @@ pub(crate) struct Facts {
     pub processes: Arc<Processes>,
     pub ingest: Arc<Ingest>,
     pub watch: Arc<Watch>,
+    pub events: Arc<Events>,
+    /// Settings with their origins; set before the server listens.
+    pub settings: OnceLock<Vec<SettingView>>,
     pub globals: Arc<RwLock<Variables>>,
     pub ports: OnceLock<Ports>,
     pub host: String,

@@ -6,8 +6,10 @@
 //! Not here: what is looked at.
 
 use super::findings::{Finding, Identity};
+use crate::access::events::{EventKind, Events};
 use prometheus::{IntGauge, IntGaugeVec, Opts, Registry};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tributary_types::TableId;
 
@@ -148,15 +150,16 @@ pub(super) struct Problems {
     current: Vec<Problem>,
     /// The number of problems, in the order of [`ProblemKind::ALL`].
     gauges: Vec<IntGauge>,
+    events: Arc<Events>,
 }
 
 impl Problems {
-    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+    pub fn new(registry: &Registry, events: Arc<Events>) -> Result<Self, prometheus::Error> {
         let help = "Things that are not well, by their code: information_schema.problems names them";
         let gauges = IntGaugeVec::new(Opts::new("tributary_problems", help), &["code"])?;
         registry.register(Box::new(gauges.clone()))?;
         let gauges = ProblemKind::ALL.iter().map(|kind| gauges.with_label_values(&[kind.name()])).collect();
-        Ok(Self { begun: HashMap::new(), current: Vec::new(), gauges })
+        Ok(Self { begun: HashMap::new(), current: Vec::new(), gauges, events })
     }
 
     /// Takes the findings of a look.
@@ -180,11 +183,18 @@ impl Problems {
             }
         }
         current.sort_by_key(|problem| (problem.severity(), problem.kind, problem.since_ms));
+        let is_same = |one: &Problem, other: &Problem| {
+            (one.kind, one.table, &one.subject) == (other.kind, other.table, &other.subject)
+        };
+        for old in &self.current {
+            if !current.iter().any(|problem| is_same(old, problem)) {
+                self.events.note(EventKind::ProblemOver, &format!("{}: {}", old.kind.name(), old.text));
+            }
+        }
         for problem in &current {
-            let is_new = |old: &Problem| {
-                (old.kind, old.table, &old.subject) == (problem.kind, problem.table, &problem.subject)
-            };
-            if !self.current.iter().any(is_new) {
+            if !self.current.iter().any(|old| is_same(old, problem)) {
+                let text = format!("{}: {}", problem.kind.name(), problem.text);
+                self.events.note(EventKind::Problem, &text);
                 let (code, cause) = (problem.kind.name(), problem.cause.as_deref().unwrap_or_default());
                 tracing::warn!(code, cause, "problem: {}", problem.text);
             }
@@ -210,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_finding_becomes_a_problem_when_it_lasts_and_ends_with_it() {
-        let mut problems = Problems::new(&Registry::new()).expect("a fresh registry");
+        let mut problems = Problems::new(&Registry::new(), Arc::default()).expect("a fresh registry");
         let start = Instant::now();
         let mut look = |second: u64, found: Vec<Finding>| {
             problems.note(found, start + Duration::from_secs(second), second as i64 * 1000);
@@ -230,7 +240,7 @@ mod tests {
     #[test]
     fn the_metric_counts_the_problems_of_each_kind() {
         let registry = Registry::new();
-        let mut problems = Problems::new(&registry).expect("a fresh registry");
+        let mut problems = Problems::new(&registry, Arc::default()).expect("a fresh registry");
         problems.note(vec![finding(ProblemKind::NotReady, 0)], Instant::now(), 0);
         let families = registry.gather();
         let counts = families[0].get_metric();

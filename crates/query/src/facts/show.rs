@@ -109,6 +109,9 @@ impl Facts<'_> {
             Show::Index { table } => self.index(session, table)?,
             Show::Backends => nodes::backends(namespace),
             Show::Frontends => nodes::frontends(namespace),
+            Show::FrontendConfig { filter } => {
+                self.filtered(session, nodes::config(namespace), filter.as_ref(), 0)?
+            }
             Show::Partitions { table, is_temporary, tail } => {
                 filter::check_columns(tail.filter.as_ref(), &PARTITION_FILTERS)?;
                 self.tailed(session, self.partitions(session, table, *is_temporary)?, tail, 1)?
@@ -281,7 +284,6 @@ fn empty(show: &Show) -> Result<Grid, SqlError> {
         Show::Plugins => &["Name", "Status", "Type", "Library", "License"],
         Show::Privileges => &["Privilege", "Context", "Comment"],
         Show::Delete { .. } => &["TableName", "PartitionName", "CreateTime", "DeleteCondition", "State"],
-        Show::FrontendConfig { .. } => &["Key", "Value", "Type", "IsMutable", "MasterOnly", "Comment"],
         _ => {
             return Err(SqlError::detail(
                 ErrorCode::NotSupported,

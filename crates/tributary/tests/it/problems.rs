@@ -30,6 +30,38 @@ fn a_quiet_server_has_samples_and_no_problem() {
 }
 
 #[test]
+fn settings_and_events_are_shown_to_operators() {
+    let server = Server::with_settings(&[("flush_age_ms", "1234")]).with_manual_table();
+    let mut client = server.connect_to("db");
+    client.ok("CREATE USER eve");
+    client.ok("CREATE USER bob IDENTIFIED BY 'canary'");
+    client.ok("GRANT SELECT_PRIV ON db.dt TO eve");
+    client.ok("SET GLOBAL max_execution_time = 100000");
+    client.ok("INSERT INTO dt VALUES (1, 'a', 1)");
+    client.error("DROP TABLE nowhere");
+    let of = "FROM information_schema.server_settings WHERE NAME";
+    assert_eq!(
+        client.rows(&format!("SELECT VALUE, DEFAULT_VALUE <> VALUE, ORIGIN LIKE 'command line%' OR ORIGIN LIKE 'environment%' {of} = 'flush_age_ms'")),
+        ["1234|1|1"]
+    );
+    assert_eq!(
+        client.rows(&format!("SELECT VALUE, ORIGIN, MEANING <> '' {of} = 'mem_limit'")),
+        ["90%|default|1"]
+    );
+    let shown = client.rows("SHOW FRONTEND CONFIG LIKE 'flush_age%'");
+    assert!(shown.len() == 1 && shown[0].starts_with("flush_age_ms|1234|string|false|false|"), "{shown:?}");
+    let events = client.rows("SELECT KIND, USER, TEXT FROM information_schema.server_events ORDER BY TIME");
+    let kinds: Vec<_> = events.iter().map(|event| event.split('|').next().unwrap_or_default()).collect();
+    assert_eq!(kinds, ["START", "DDL", "DDL", "RIGHTS", "RIGHTS", "RIGHTS", "SETTING"], "{events:?}");
+    assert!(events[6].starts_with("SETTING|root|SET GLOBAL max_execution_time"), "{events:?}");
+    assert!(!events.iter().any(|event| event.contains("canary")), "{events:?}");
+    let mut eve = Client::connect_as("eve", server.mysql_port()).expect("eve may log in");
+    for table in ["server_settings", "server_events"] {
+        assert_eq!(eve.value(&format!("SELECT COUNT(*) FROM information_schema.{table}")), "0");
+    }
+}
+
+#[test]
 fn a_client_with_bad_rows_and_one_beyond_its_limit_are_named() {
     let server = Server::start().with_manual_table();
     let mut client = server.connect_to("db");

@@ -1,11 +1,23 @@
-//! SHOW FRONTENDS and SHOW BACKENDS: this server, in both of its roles.
+//! SHOW FRONTENDS, SHOW BACKENDS and SHOW FRONTEND CONFIG: this server, in both of its roles.
 
 use super::facts::size_text;
 use crate::model::{Cell, Grid};
-use crate::namespace::Namespace;
+use crate::namespace::{LiveTable, Namespace};
 
 fn number(value: impl Into<u64>) -> Cell {
     Cell::Text(value.into().to_string())
+}
+
+/// The settings in Doris's columns. None can be changed while the server runs.
+pub(super) fn config(namespace: &dyn Namespace) -> Grid {
+    let mut grid = Grid::new(&["Key", "Value", "Type", "IsMutable", "MasterOnly", "Comment"]);
+    for row in namespace.live(LiveTable::Settings) {
+        let mut cells = row.into_iter();
+        if let (Some(name), Some(value), Some(meaning)) = (cells.next(), cells.next(), cells.next_back()) {
+            grid.push(vec![name, value, "string".into(), "false".into(), "false".into(), meaning]);
+        }
+    }
+    grid
 }
 
 pub(super) fn frontends(namespace: &dyn Namespace) -> Grid {

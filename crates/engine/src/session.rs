@@ -240,7 +240,7 @@ impl EngineSession {
     pub(crate) async fn run_parsed(&mut self, text: &str) -> Result<Answer, SqlError> {
         self.running.kind = None;
         let (statement, notes) = self.parse(text)?;
-        self.parsed(statement.kind());
+        self.parsed(statement.kind(), statement.change());
         // Boxed: its states are many, and the hot INSERT should not carry space for them.
         let answer = Box::pin(self.run(statement, &[])).await?;
         Ok(self.with_notes(answer, notes))

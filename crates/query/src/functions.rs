@@ -7,6 +7,7 @@
 //! Not here: plans, tables and sessions. A function sees arrays and the fields of its arguments.
 
 pub mod aggregates;
+mod cells;
 pub mod conversion;
 pub mod dates;
 mod declared;

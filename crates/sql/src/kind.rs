@@ -1,13 +1,71 @@
-//! The kind of a statement, as records of statements name it.
+//! The kind of a statement, as records of statements name it, and its effect on the server.
 //!
 //! Not its business: which rights a kind needs.
 
 use crate::ast::{
-    Maintenance, RoleStatement, RoutineLoad, SavepointVerb, Statement, TokenStatement, WithoutEffect,
+    Maintenance, RoleStatement, RoutineLoad, SavepointVerb, Scope, SetItem, Statement, TokenStatement,
+    WithoutEffect,
 };
 use crate::parse::ViewStatement;
 
+/// The effect of a statement that changes the server and not its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Databases, tables, partitions or views.
+    Schema,
+    /// Users, roles, rights, passwords or tokens.
+    Rights,
+    /// Global variables, limits of users or the certificate.
+    Setting,
+    /// A job that loads, exports or changes a schema.
+    Job,
+    /// A session or a statement ends.
+    Kill,
+}
+
 impl Statement {
+    /// Its effect on the server; `None`: it has none beside rows and its own session.
+    #[must_use]
+    pub fn change(&self) -> Option<Change> {
+        let is_password = |item: &SetItem| matches!(item, SetItem::Password { .. });
+        let is_global = |item: &SetItem| match item {
+            SetItem::Variable { scope, .. } => *scope == Scope::Global,
+            SetItem::Transaction { scope, .. } => *scope == Some(Scope::Global),
+            _ => false,
+        };
+        match self {
+            Self::CreateDatabase { .. }
+            | Self::CreateTable(_)
+            | Self::CreateTableAs(_)
+            | Self::CreateTableLike { .. }
+            | Self::DropDatabase { .. }
+            | Self::DropTable { .. }
+            | Self::DropTables { .. }
+            | Self::DropRecycled(_)
+            | Self::AlterTable { .. }
+            | Self::View(_)
+            | Self::Recover(_)
+            | Self::TruncateTable { .. }
+            | Self::RenameTables(_) => Some(Change::Schema),
+            Self::CreateUser { .. }
+            | Self::DropUser { .. }
+            | Self::AlterUser { .. }
+            | Self::Role(_)
+            | Self::Token(_)
+            | Self::Grant(_)
+            | Self::Revoke(_) => Some(Change::Rights),
+            Self::Set(items) if items.iter().any(is_password) => Some(Change::Rights),
+            Self::Set(items) if items.iter().any(is_global) => Some(Change::Setting),
+            Self::SetProperty(_) | Self::ReloadTls => Some(Change::Setting),
+            Self::RoutineLoad(_)
+            | Self::CancelLoad { .. }
+            | Self::CancelExport { .. }
+            | Self::CancelAlter { .. } => Some(Change::Job),
+            Self::Kill(_) => Some(Change::Kill),
+            _ => None,
+        }
+    }
+
     /// The first words of the statement, in capitals.
     #[must_use]
     pub const fn kind(&self) -> &'static str {

@@ -40,6 +40,7 @@ pub use ast::*;
 pub use braces::call as function_call;
 pub use chains::STACK_BYTES;
 pub use file_calls::{FILES_FUNCTION, FileCall, FileFunction};
+pub use kind::Change;
 pub use limits::STATEMENT_BYTES_MAX;
 pub use parse::{BrokerLoad, DataInfile, Export, HiddenProperties, HiddenText, JobsBy, Outfile, RowsOf};
 pub use parse::{CreateTableAs, CreateView, ViewBody, ViewStatement};

@@ -6,7 +6,7 @@
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use tributary_sql::redacted;
+use tributary_sql::{Change, redacted};
 use tributary_types::host::unix_ms;
 
 /// Events that stay.
@@ -46,28 +46,14 @@ impl EventKind {
         }
     }
 
-    /// The kind of a statement that succeeded, from its own kind and its text; `None`: it is no event.
-    fn of_statement(kind: &str, text: &str) -> Option<Self> {
-        let mut words = text.split_ascii_whitespace().skip(1).map(str::to_ascii_uppercase);
-        let mut second = || words.next().unwrap_or_default();
-        Some(match kind {
-            "GRANT" | "REVOKE" => Self::Rights,
-            "PAUSE" | "RESUME" | "STOP" | "CANCEL" => Self::Job,
-            "KILL" => Self::Kill,
-            "RECOVER" | "TRUNCATE" | "RENAME" => Self::Ddl,
-            "CREATE" | "DROP" | "ALTER" => match second().as_str() {
-                "USER" | "ROLE" | "TOKEN" => Self::Rights,
-                "ROUTINE" => Self::Job,
-                _ => Self::Ddl,
-            },
-            "SET" => match second().as_str() {
-                "GLOBAL" | "PROPERTY" => Self::Setting,
-                "PASSWORD" => Self::Rights,
-                word if word.starts_with("@@GLOBAL.") => Self::Setting,
-                _ => return None,
-            },
-            _ => return None,
-        })
+    const fn of(change: Change) -> Self {
+        match change {
+            Change::Schema => Self::Ddl,
+            Change::Rights => Self::Rights,
+            Change::Setting => Self::Setting,
+            Change::Job => Self::Job,
+            Change::Kill => Self::Kill,
+        }
     }
 }
 
@@ -92,11 +78,9 @@ impl Events {
         self.push(kind, None, text);
     }
 
-    /// Notes a statement that succeeded, if it is an event.
-    pub fn statement(&self, (user, host): (&str, &str), kind: &str, text: &str) {
-        if let Some(kind) = EventKind::of_statement(kind, text) {
-            self.push(kind, Some((user.to_owned(), host.to_owned())), &redacted(text).text);
-        }
+    /// Notes a statement that has changed the server.
+    pub fn changed(&self, (user, host): (&str, &str), change: Change, text: &str) {
+        self.push(EventKind::of(change), Some((user.to_owned(), host.to_owned())), &redacted(text).text);
     }
 
     fn push(&self, kind: EventKind, by: Option<(String, String)>, text: &str) {
@@ -122,21 +106,24 @@ mod tests {
     fn statements_that_change_the_server_are_events_without_secrets() {
         let events = Events::default();
         events.note(EventKind::Start, "started");
-        for (kind, text) in [
-            ("SELECT", "SELECT 1"),
-            ("CREATE", "create table t (a INT)"),
-            ("CREATE", "CREATE USER u IDENTIFIED BY 'canary'"),
-            ("SET", "SET x = 1"),
-            ("SET", "set global x = 1"),
-            ("SET", "SET @@GLOBAL.x = 1"),
-            ("KILL", "KILL 7"),
-            ("PAUSE", "PAUSE ROUTINE LOAD FOR j"),
+        for text in [
+            "SELECT 1",
+            "/* by a tool */ create table t (a INT) DUPLICATE KEY(a) DISTRIBUTED BY HASH(a) BUCKETS 1",
+            "CREATE USER u IDENTIFIED BY 'canary'",
+            "SET sql_mode = ''",
+            "SET sql_mode = '', GLOBAL wait_timeout = 1",
+            "set @@global.wait_timeout = 1",
+            "SET PASSWORD = PASSWORD('canary')",
+            "KILL 7",
+            "PAUSE ROUTINE LOAD FOR j",
         ] {
-            events.statement(("u", "h"), kind, text);
+            if let Some(change) = tributary_sql::parse(text).expect("a statement").change() {
+                events.changed(("u", "h"), change, text);
+            }
         }
         let all = events.all();
         let kinds: Vec<_> = all.iter().map(|event| event.kind.name()).collect();
-        assert_eq!(kinds, ["START", "DDL", "RIGHTS", "SETTING", "SETTING", "KILL", "JOB"]);
+        assert_eq!(kinds, ["START", "DDL", "RIGHTS", "SETTING", "SETTING", "RIGHTS", "KILL", "JOB"]);
         assert!(all.iter().all(|event| !event.text.contains("canary")), "{all:?}");
         assert_eq!((all[0].by.as_ref(), all[1].by.as_ref().map(|by| by.0.as_str())), (None, Some("u")));
     }

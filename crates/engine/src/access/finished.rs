@@ -15,7 +15,7 @@ use prometheus::{
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tributary_sql::{outline, redacted};
+use tributary_sql::{Change, outline, redacted};
 use tributary_types::host::unix_ms;
 use tributary_types::{ErrorCode, Principal, SqlError};
 
@@ -125,6 +125,8 @@ pub(crate) struct FinishedRequest<'a> {
     pub is_known: bool,
     pub door: Door,
     pub stated: Stated<'a>,
+    /// The effect of a statement on the server.
+    pub change: Option<Change>,
     /// The connection's number and the client's address with its port; the principal has the host.
     pub connection: Option<(u32, &'a Arc<str>)>,
     pub db: Option<&'a str>,
@@ -148,6 +150,7 @@ impl<'a> FinishedRequest<'a> {
             is_known: true,
             door,
             stated,
+            change: None,
             connection: None,
             db: None,
             load: LoadFacts { table: None, format: None, txn: None, label: None },
@@ -229,8 +232,10 @@ impl Requests {
         metrics.finished[place].inc();
         metrics.rows[place].inc_by(request.affected_rows + request.returned_rows);
         metrics.seconds[place].observe(request.took.as_secs_f64());
-        if let (None, Stated::Statement(text, kind)) = (request.error, request.stated) {
-            self.events.statement((request.principal.user(), request.principal.host()), kind, text);
+        if let (None, Some(change), Stated::Statement(text, _)) =
+            (request.error, request.change, request.stated)
+        {
+            self.events.changed((request.principal.user(), request.principal.host()), change, text);
         }
         if let Some(error) = request.error {
             metrics.failed[place].inc();

@@ -10,6 +10,7 @@ use crate::audit::Admission;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
+use tributary_sql::Change;
 use tributary_types::{ErrorCode, SqlError};
 
 /// The kind of SET.
@@ -22,6 +23,8 @@ const PARSED_BYTES_MAX: usize = 64 << 10;
 pub(super) struct Running {
     /// Its kind, once it was parsed.
     pub kind: Option<&'static str>,
+    /// Its effect on the server.
+    change: Option<Change>,
     /// When it began, if its answer is to have details.
     pub begun: Option<Instant>,
     /// The first value that AUTO_INCREMENT has given to its rows.
@@ -66,7 +69,7 @@ impl EngineSession {
     pub(super) fn begin_prepared(&mut self, statement: &KeptStatement) -> Result<(), SqlError> {
         self.process.begin(self.database.as_deref(), statement.text());
         self.running = Running { begun: self.details_begin(), ..Running::default() };
-        self.parsed(statement.kind());
+        self.parsed(statement.kind(), statement.change());
         self.running.named = self.read_name(statement.text());
         if !statement.is_values_insert() || self.records_prepared() {
             self.running.admission = self.engine.requests.admit()?;
@@ -79,9 +82,10 @@ impl EngineSession {
         self.variables.values().show_load_details.then(Instant::now)
     }
 
-    /// The text was parsed, and is a statement of this kind.
-    pub(super) fn parsed(&mut self, kind: &'static str) {
+    /// The text was parsed, and is a statement of this kind with this effect.
+    pub(super) fn parsed(&mut self, kind: &'static str, change: Option<Change>) {
         self.running.kind = Some(kind);
+        self.running.change = change;
         // `SET passwrod = 'x'` is a statement until the variable is looked for.
         if kind != SET {
             self.process.parsed();
@@ -120,12 +124,12 @@ impl EngineSession {
         if self.has_used_name(self.running.kind) {
             self.use_up_name();
         }
-        let Running { kind, has_inserted, admission, .. } = std::mem::take(&mut self.running);
+        let Running { kind, change, has_inserted, admission, .. } = std::mem::take(&mut self.running);
         let kind = kind.filter(|kind| *kind != SET || !is_misspelt(outcome));
         let kind = kind.or_else(|| self.kind_of_refused(text, outcome));
         let stated = kind.map_or(Stated::Illegible(text), |kind| Stated::Statement(text, kind));
         let request = self.request(self.door, stated, begun, volume, outcome, has_inserted);
-        self.engine.requests.finished(&request, admission);
+        self.engine.requests.finished(&FinishedRequest { change, ..request }, admission);
     }
 
     /// Records the end of a command that is no statement, in words of the server.
@@ -152,7 +156,7 @@ impl EngineSession {
         if self.has_used_name(self.running.kind) {
             self.use_up_name();
         }
-        let Running { has_inserted, admission, .. } = std::mem::take(&mut self.running);
+        let Running { change, has_inserted, admission, .. } = std::mem::take(&mut self.running);
         let statement = self.statements.get(&id);
         let is_hot = statement.is_some_and(KeptStatement::is_values_insert);
         let stated = match statement {
@@ -162,7 +166,7 @@ impl EngineSession {
         };
         let request = self.request(Door::Prepared, stated, begun, volume, outcome, has_inserted);
         let is_recorded = outcome.is_err() || !is_hot || self.records_prepared();
-        self.engine.requests.finished(&FinishedRequest { is_recorded, ..request }, admission);
+        self.engine.requests.finished(&FinishedRequest { change, is_recorded, ..request }, admission);
     }
 
     /// Records that the connection's user has changed, or could not.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tributary_decode::{BoundParams, ParamType, PreparedValues, Target, prepare_values, scan_insert_head};
 use tributary_ingest::LoadRight;
 use tributary_query::{ResultColumn, ScalarValue};
-use tributary_sql::Statement;
+use tributary_sql::{Change, Statement};
 use tributary_table::Table;
 use tributary_types::{ErrorCode, SqlError};
 
@@ -43,6 +43,14 @@ impl KeptStatement {
         match &self.prepared {
             PreparedStatement::Insert(_) => "INSERT",
             PreparedStatement::General(general) => general.statement.kind(),
+        }
+    }
+
+    /// The effect of the statement on the server.
+    pub fn change(&self) -> Option<Change> {
+        match &self.prepared {
+            PreparedStatement::Insert(_) => None,
+            PreparedStatement::General(general) => general.statement.change(),
         }
     }
 

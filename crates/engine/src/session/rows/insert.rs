@@ -153,7 +153,7 @@ impl EngineSession {
         let known_keys = self.known_keys(&plan.target);
         let completer = self.completer(&plan.target, &options);
         self.keep_builder(builder);
-        self.parsed("INSERT");
+        self.parsed("INSERT", None);
         let ValuesOutcome::Rows(mut decoded) = outcome? else {
             admitted.give_back();
             return Ok(None);

@@ -2,6 +2,7 @@
 
 use crate::functions::MySqlFunction;
 use crate::functions::Param;
+use crate::functions::cells::{int, value as text};
 use crate::functions::conversion::convert::{to_datetime, to_text};
 use crate::functions::dates::date_text;
 use crate::functions::dates::datetime::{self, Unit};
@@ -83,16 +84,6 @@ fn at(array: &ArrayRef, row: usize) -> Option<NaiveDateTime> {
 
 fn texts_of(array: &ArrayRef, f: impl Fn(NaiveDateTime) -> &'static str) -> ArrayRef {
     Arc::new((0..array.len()).map(|row| at(array, row).map(&f)).collect::<StringArray>())
-}
-
-fn text(array: &ArrayRef, row: usize) -> Option<&str> {
-    let array = array.as_string::<i32>();
-    array.is_valid(row).then(|| array.value(row))
-}
-
-fn int(array: &ArrayRef, row: usize) -> Option<i64> {
-    let array = array.as_primitive::<Int64Type>();
-    array.is_valid(row).then(|| array.value(row))
 }
 
 fn unit_of(name: &str) -> Result<Unit> {

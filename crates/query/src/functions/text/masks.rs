@@ -1,8 +1,8 @@
 //! Texts with letters hidden, and texts made of bits: `MASK`, `DIGITAL_MASKING`, `MAKE_SET`, `EXPORT_SET`, `CHAR`.
 
+use crate::functions::cells::{int, value};
 use crate::functions::{MySqlFunction, Param, growth};
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::Int64Type;
+use arrow::array::ArrayRef;
 use datafusion::common::{Result, exec_err};
 
 /// Characters that are hidden by default.
@@ -22,16 +22,6 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         MySqlFunction::new("export_set", &[Int, Text, Text, Text, Int], text, export_set).optional(2),
         MySqlFunction::new("char", &[Int], text, char_of).variadic(),
     ]
-}
-
-fn value(array: &ArrayRef, row: usize) -> Option<&str> {
-    let array = array.as_string::<i32>();
-    array.is_valid(row).then(|| array.value(row))
-}
-
-fn int(array: &ArrayRef, row: usize) -> Option<i64> {
-    let array = array.as_primitive::<Int64Type>();
-    array.is_valid(row).then(|| array.value(row))
 }
 
 /// Upper case letters, lower case letters and digits as other characters.

@@ -1,13 +1,13 @@
 //! Texts cut, trimmed and searched in Doris's ways: `SPLIT_BY_STRING`, `TRIM_IN`, `SUB_REPLACE`, `MULTI_MATCH_ANY` and so on.
 
+use crate::functions::cells::{int, value};
 use crate::functions::growth;
 use crate::functions::nested::arrays::{Lists, list_of};
 use crate::functions::{MySqlFunction, Param};
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Builder, ListBuilder, StringArray,
-    StringBuilder,
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Builder, ListBuilder, StringArray, StringBuilder,
 };
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::datatypes::DataType;
 use datafusion::common::{Result, exec_datafusion_err, exec_err};
 use regex::RegexSet;
 use std::collections::HashSet;
@@ -41,16 +41,6 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         ),
         MySqlFunction::new("ngram_search", &[Text, Text, Int], real, ngram_search),
     ]
-}
-
-fn value(array: &ArrayRef, row: usize) -> Option<&str> {
-    let array = array.as_string::<i32>();
-    array.is_valid(row).then(|| array.value(row))
-}
-
-fn int(array: &ArrayRef, row: usize) -> Option<i64> {
-    let array = array.as_primitive::<Int64Type>();
-    array.is_valid(row).then(|| array.value(row))
 }
 
 /// The texts without characters of a set at their ends.

@@ -1,13 +1,14 @@
 //! Texts searched, split and changed by regular expressions and by their characters: `REGEXP_EXTRACT_ALL`, `SPLIT_BY_REGEXP`,
 //! `OVERLAY`, `SOUNDEX` and so on.
 
+use crate::functions::cells::{int, value};
 use crate::functions::nested::arrays::list_of;
 use crate::functions::{MySqlFunction, Param, growth};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Int64Array, ListBuilder, StringArray,
     StringBuilder,
 };
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::datatypes::DataType;
 use datafusion::common::{Result, exec_datafusion_err, exec_err};
 use regex::Regex;
 use sha1::Digest;
@@ -43,16 +44,6 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         MySqlFunction::new("is_valid_utf8", &[Any], boolean, is_valid_utf8),
         MySqlFunction::new("__random_bytes", &[Int, Text], text, random_bytes),
     ]
-}
-
-fn value(array: &ArrayRef, row: usize) -> Option<&str> {
-    let array = array.as_string::<i32>();
-    array.is_valid(row).then(|| array.value(row))
-}
-
-fn int(array: &ArrayRef, row: usize) -> Option<i64> {
-    let array = array.as_primitive::<Int64Type>();
-    array.is_valid(row).then(|| array.value(row))
 }
 
 /// The pattern of the last row, compiled.

@@ -2,6 +2,7 @@
 //!
 //! A text without `://` is no URL; its parts are empty, and NULL in `PARSE_URL`.
 
+use crate::functions::cells::value;
 use crate::functions::{MySqlFunction, Param, growth};
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use datafusion::common::{Result, exec_err};
@@ -51,11 +52,6 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         }),
         MySqlFunction::new("url_decode", &[Text], text, url_decode),
     ]
-}
-
-fn value(array: &ArrayRef, row: usize) -> Option<&str> {
-    let array = array.as_string::<i32>();
-    array.is_valid(row).then(|| array.value(row))
 }
 
 fn each<'a>(array: &'a ArrayRef, of: impl Fn(&'a str) -> &'a str) -> ArrayRef {

@@ -41,23 +41,30 @@ pub(super) fn truth(expr: Expr) -> Expr {
     if is_condition(&expr) { expr } else { call("__truth", vec![expr]) }
 }
 
+/// Whether an operator compares two values.
+pub(super) const fn is_comparison(op: &BinaryOperator) -> bool {
+    matches!(
+        op,
+        BinaryOperator::Eq
+            | BinaryOperator::NotEq
+            | BinaryOperator::Lt
+            | BinaryOperator::LtEq
+            | BinaryOperator::Gt
+            | BinaryOperator::GtEq
+            | BinaryOperator::Spaceship
+    )
+}
+
 fn is_condition(expr: &Expr) -> bool {
     match expr {
         Expr::Nested(inner) => is_condition(inner),
-        Expr::BinaryOp { op, .. } => matches!(
-            op,
-            BinaryOperator::And
-                | BinaryOperator::Or
-                | BinaryOperator::Xor
-                | BinaryOperator::StringConcat
-                | BinaryOperator::Eq
-                | BinaryOperator::NotEq
-                | BinaryOperator::Lt
-                | BinaryOperator::LtEq
-                | BinaryOperator::Gt
-                | BinaryOperator::GtEq
-                | BinaryOperator::Spaceship
-        ),
+        Expr::BinaryOp { op, .. } => {
+            let is_logical = matches!(
+                op,
+                BinaryOperator::And | BinaryOperator::Or | BinaryOperator::Xor | BinaryOperator::StringConcat
+            );
+            is_logical || is_comparison(op)
+        }
         Expr::IsNull(_)
         | Expr::IsNotNull(_)
         | Expr::IsTrue(_)

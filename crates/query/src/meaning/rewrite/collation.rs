@@ -4,7 +4,7 @@
 //! Not here: ORDER BY, GROUP BY, DISTINCT and joins by names, which compare bytes whatever is named, and accents, which always count.
 
 use super::{ast, exprs};
-use sqlparser::ast::{BinaryOperator, DataType, Expr, Value};
+use sqlparser::ast::{DataType, Expr, Value};
 use tributary_types::{ErrorCode, SqlError};
 
 /// Makes a comparison one of lower-case texts if a side of it names such a collation, or, with `by_default`, if it is one with a pattern
@@ -15,7 +15,7 @@ pub(super) fn without_case(expr: &mut Expr, by_default: bool) -> Result<(), SqlE
         by_default || ignores_case(text) || ignores_case(pattern)
     };
     match expr {
-        Expr::BinaryOp { left, op, right } if is_comparison(op) => lower_if_any([left, right]),
+        Expr::BinaryOp { left, op, right } if ast::is_comparison(op) => lower_if_any([left, right]),
         Expr::Like { expr, pattern, escape_char, .. } => {
             if !ignores_one(expr, pattern) {
                 return Ok(());
@@ -56,19 +56,6 @@ pub(super) fn without_case(expr: &mut Expr, by_default: bool) -> Result<(), SqlE
         _ => {}
     }
     Ok(())
-}
-
-const fn is_comparison(op: &BinaryOperator) -> bool {
-    matches!(
-        op,
-        BinaryOperator::Eq
-            | BinaryOperator::NotEq
-            | BinaryOperator::Lt
-            | BinaryOperator::LtEq
-            | BinaryOperator::Gt
-            | BinaryOperator::GtEq
-            | BinaryOperator::Spaceship
-    )
 }
 
 /// Whether the value has a collation that does not tell cases apart.

@@ -1,7 +1,7 @@
 //! Rules that stop DataFusion from answering wrongly or refusing its own plan. One file per fault.
 //!
 //! A file's header names the fault, the upstream issue, and when the file can be deleted. The file of `tests/slt/workarounds` that
-//! has its name fails without it: `tests/workarounds.rs` runs each file with and without its workaround.
+//! has its name fails without it: `tests/suite/workarounds.rs` runs each file with and without its workaround.
 //!
 //! Not here: the meaning of SQL, and rules that make a right plan faster.
 

@@ -1,13 +1,9 @@
 //! A text is the same value at every place where one meets another type: in CAST, in comparisons of each kind, in the conditions
 //! of loads and in generated columns. Loads read texts with `tributary_types::{moment, number, decimal}` themselves.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
-
-mod common;
-
+use crate::common::{Server, rows};
 use arrow::array::{Array, AsArray, RecordBatch, StringArray, TimestampMicrosecondArray};
 use arrow::datatypes::TimestampMicrosecondType;
-use common::{Server, rows};
 use std::sync::Arc;
 use tributary_types::{ColumnDef, DataType, SchemaVersion, TableSchema, decimal, moment, number};
 

@@ -1,12 +1,8 @@
 //! Results other than rows: titles, types, parameters, errors, and expressions of loads.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
-
-mod common;
-
+use crate::common::{Server, collect, rows};
 use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Int64Type};
-use common::{Server, collect, rows};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use std::sync::Arc;
 use tributary_query::{QueryOptions, ScalarValue};

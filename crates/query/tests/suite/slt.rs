@@ -4,12 +4,8 @@
 //! separated by blanks; NULL and the empty text are written `NULL` and `(empty)`. A file with
 //! rows runs twice: with its rows in the memtable, and with all tables flushed after each INSERT.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
-
-mod common;
-
-use common::Server;
-use common::slt::{Rows, failures};
+use crate::common::Server;
+use crate::common::slt::{Rows, failures};
 use std::path::Path;
 
 async fn run_file(path: &Path, place: Rows) {

@@ -1,4 +1,4 @@
-//! Runs files of SQL and answers in sqllogictest's format; `tests/slt.rs` says what is in them.
+//! Runs files of SQL and answers in sqllogictest's format; `suite/slt.rs` says what is in them.
 
 use super::{Server, rows};
 use std::path::Path;

@@ -2,12 +2,8 @@
 //!
 //! A workaround whose file passes without it has become useless, most likely by a newer DataFusion: delete both.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
-
-mod common;
-
-use common::Server;
-use common::slt::{Rows, failures};
+use crate::common::Server;
+use crate::common::slt::{Rows, failures};
 use std::path::{Path, PathBuf};
 
 /// A workaround's file.

@@ -13,7 +13,6 @@ mod metrics;
 pub(crate) mod options;
 mod queue;
 pub(crate) mod record;
-mod waiting;
 mod writer;
 
 use entry::Entry;
@@ -27,8 +26,15 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+use tributary_ingest::{Backlog, BacklogOptions};
 use tributary_types::{ErrorCode, SqlError};
-use waiting::Waiting;
+
+/// Bytes of records that wait for the table.
+const ROWS_BYTES: usize = 32 << 20;
+/// Bytes of the records of one load of the table.
+const BATCH_BYTES: usize = 4 << 20;
+/// How often a load of the table is tried.
+const ATTEMPTS: u32 = 60;
 
 /// The audit log of a server.
 #[derive(Debug)]
@@ -49,7 +55,7 @@ struct Shared {
     options: AuditOptions,
     queue: Queue,
     /// Records for the table.
-    rows: Waiting,
+    rows: Arc<Backlog<Record>>,
     /// The longest statement in a record, in bytes.
     text_bytes_max: AtomicUsize,
     metrics: AuditMetrics,
@@ -72,11 +78,19 @@ impl Audit {
                 .map_err(|source| AuditError::Directory { path: directory.clone(), source })?;
         }
         let (has_file, when_full) = (options.directory.is_some(), options.when_full);
+        let metrics = AuditMetrics::new(registry)?;
         let shared = Arc::new(Shared {
             queue: Queue::new(options.queue_records),
-            rows: Waiting::new(options.queue_records),
+            rows: Arc::new(Backlog::new(BacklogOptions {
+                records: options.queue_records,
+                bytes: ROWS_BYTES,
+                batch_bytes: BATCH_BYTES,
+                attempts: ATTEMPTS,
+                stored: metrics.table_rows.clone(),
+                dropped: metrics.dropped_from_table.clone(),
+            })),
             text_bytes_max: AtomicUsize::new(options::TEXT_BYTES_DEFAULT),
-            metrics: AuditMetrics::new(registry)?,
+            metrics,
             options,
         });
         let audit = Self {
@@ -166,9 +180,9 @@ impl Audit {
         }
     }
 
-    /// The records for the table that wait, at most this many bytes of them.
-    pub fn take_rows(&self, bytes_max: usize) -> Vec<Record> {
-        self.shared.rows.take(bytes_max)
+    /// The records for the table.
+    pub fn rows(&self) -> &Arc<Backlog<Record>> {
+        &self.shared.rows
     }
 
     /// Records that were lost since the start.
@@ -178,18 +192,6 @@ impl Audit {
             .map(prometheus::core::GenericCounter::get)
             .iter()
             .sum()
-    }
-
-    /// Counts records that the table has, or that it could not take.
-    pub fn count_rows(&self, records: usize, are_stored: bool) {
-        let metrics = &self.shared.metrics;
-        let counter = if are_stored { &metrics.table_rows } else { &metrics.dropped_from_table };
-        counter.inc_by(records as u64);
-    }
-
-    /// Whether there may still be rows for the table.
-    pub fn has_rows(&self) -> bool {
-        self.shared.rows.is_open() || !self.shared.rows.is_empty()
     }
 
     /// Writes everything that waits, and ends the thread. Later records are dropped and counted.

@@ -6,7 +6,6 @@
 //!
 //! Not here: the contents of records.
 
-use crate::access::finished::Requests;
 use crate::access::interrupt::Interrupt;
 use crate::access::limits::AdmittedLoad;
 use crate::access::names::Names;
@@ -17,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tributary_decode::{Block, BlockBuilder, BlockError};
-use tributary_ingest::{Body, LoadTraits, Source};
+use tributary_ingest::{Backlog, Body, LoadTraits, Source};
 use tributary_sql::{AlterOp, Statement};
 use tributary_table::Table;
 use tributary_types::system::INTERNAL_SCHEMA;
@@ -50,33 +49,28 @@ const COLUMNS: &str = "
     `affected_rows` BIGINT,
     `received_bytes` BIGINT,
     `stmt` STRING";
-/// Records of one load, in bytes.
-const LOAD_BYTES: usize = 4 << 20;
-/// The pause when nothing waits, and while there is no table.
-const PAUSE: Duration = Duration::from_millis(200);
-const PAUSE_WITHOUT_TABLE: Duration = Duration::from_secs(1);
-/// The pause after a failed load, and how often one is retried.
+/// How long records gather for a load, unless they become many.
+const GATHER: Duration = Duration::from_secs(1);
+/// The pause after a failed load.
 const RETRY: Duration = Duration::from_secs(1);
-const ATTEMPTS: u32 = 60;
 /// How long a load may wait for its group.
 const LOAD_MAX: Duration = Duration::from_secs(30);
 
 /// Writes the table.
 pub(crate) struct AuditTable {
-    requests: Arc<Requests>,
     loads: Arc<Loads>,
     ddl: Arc<Ddl>,
     names: Arc<Names>,
     /// Days whose records the table retains.
     days: u64,
-    pending: Mutex<Pending>,
+    rows: Arc<Backlog<Record>>,
+    state: Mutex<State>,
 }
 
-/// Records that were taken and are not in the table yet.
 #[derive(Default)]
-struct Pending {
-    records: Vec<Record>,
-    attempts: u32,
+struct State {
+    /// Failures in succession.
+    failures: u32,
     /// The last records were written.
     is_closed: bool,
     /// The table has its retention.
@@ -85,25 +79,29 @@ struct Pending {
 
 impl AuditTable {
     pub fn new(
-        requests: Arc<Requests>,
+        rows: Arc<Backlog<Record>>,
         loads: Arc<Loads>,
         ddl: Arc<Ddl>,
         names: Arc<Names>,
         days: u64,
     ) -> Self {
-        Self { requests, loads, ddl, names, days, pending: Mutex::default() }
+        Self { loads, ddl, names, days, rows, state: Mutex::default() }
     }
 
-    /// Writes what waits, and returns the pause until the next time.
+    /// Lets records gather, writes them, and returns the pause until the next time.
     pub async fn write(&self) -> Duration {
-        let mut pending = self.pending.lock().await;
-        if pending.is_closed || pending.records.is_empty() && !self.requests.audit.has_rows() {
-            return PAUSE_WITHOUT_TABLE;
+        tokio::select! {
+            () = tokio::time::sleep(GATHER) => {}
+            () = self.rows.half_full() => {}
         }
-        match self.write_all(&mut pending).await {
-            Ok(()) => PAUSE,
+        let mut state = self.state.lock().await;
+        if state.is_closed || !self.is_used() {
+            return Duration::ZERO;
+        }
+        match self.write_all(&mut state).await {
+            Ok(()) => Duration::ZERO,
             Err(error) => {
-                if pending.attempts == 1 {
+                if state.failures == 1 {
                     let error = error.detail_text();
                     tracing::warn!(
                         error,
@@ -115,49 +113,42 @@ impl AuditTable {
         }
     }
 
-    /// Writes the last records.
+    /// Writes the last records, and counts the others as dropped.
     pub async fn close(&self) {
-        let mut pending = self.pending.lock().await;
-        let is_used = !pending.records.is_empty() || self.requests.audit.has_rows();
-        if is_used && let Err(error) = self.write_all(&mut pending).await {
+        let mut state = self.state.lock().await;
+        if self.is_used()
+            && let Err(error) = self.write_all(&mut state).await
+        {
             let error = error.detail_text();
             tracing::warn!(error, "the last records are not in the table of the audit log");
         }
-        pending.is_closed = true;
-        let mut lost = pending.records.len();
-        loop {
-            let more = self.requests.audit.take_rows(LOAD_BYTES).len();
-            lost += more;
-            if more == 0 {
-                break;
-            }
-        }
-        self.requests.audit.count_rows(lost, false);
+        self.rows.close().await;
+        state.is_closed = true;
     }
 
-    async fn write_all(&self, pending: &mut Pending) -> Result<(), SqlError> {
-        pending.attempts += 1;
-        let table = self.table(pending).await?;
-        loop {
-            if pending.records.is_empty() {
-                pending.records = self.requests.audit.take_rows(LOAD_BYTES);
+    /// Whether there are, or may be, records for the table.
+    fn is_used(&self) -> bool {
+        self.rows.is_open() || self.rows.outstanding() > 0
+    }
+
+    async fn write_all(&self, state: &mut State) -> Result<(), SqlError> {
+        state.failures += 1;
+        let table = self.table(state).await?;
+        while let Some(batch) = self.rows.next().await {
+            match self.load(&table, batch.records()).await {
+                Ok(()) => batch.stored(),
+                Err(error) => {
+                    batch.failed();
+                    return Err(error);
+                }
             }
-            if pending.records.is_empty() {
-                pending.attempts = 0;
-                return Ok(());
-            }
-            let written = self.load(&table, &pending.records).await;
-            if written.is_ok() || pending.attempts >= ATTEMPTS {
-                self.requests.audit.count_rows(pending.records.len(), written.is_ok());
-                pending.records.clear();
-                pending.attempts = 1;
-            }
-            written?;
         }
+        state.failures = 0;
+        Ok(())
     }
 
     /// The table, which is created if necessary.
-    async fn table(&self, pending: &mut Pending) -> Result<Arc<Table>, SqlError> {
+    async fn table(&self, state: &mut State) -> Result<Arc<Table>, SqlError> {
         let name = TableRef { db: INTERNAL_SCHEMA.to_owned(), table: TABLE.to_owned() };
         let found = match self.names.find(&name.db, &name.table) {
             Some(found) => found,
@@ -170,13 +161,13 @@ impl AuditTable {
                 self.names.table(&name.db, &name.table)?
             }
         };
-        if !pending.is_checked {
+        if !state.is_checked {
             let days = self.days.to_string();
             if found.with_def(|def| def.properties.others.get(RETENTION) != Some(&days)) {
                 let set = AlterOp::SetProperties(vec![(RETENTION.to_owned(), days)]);
                 self.ddl.alter_table(Interrupt::NEVER, &name, &[set]).await?;
             }
-            pending.is_checked = true;
+            state.is_checked = true;
         }
         Ok(found)
     }
@@ -217,53 +208,67 @@ impl AuditTable {
     }
 }
 
-/// The records as rows of the table, whose columns are found by their names.
+/// Writes a record's value of a column, which has this place in the table.
+type Write = fn(&mut BlockBuilder, usize, &Record);
+
+const VALUES: [(&str, Write); 23] = [
+    ("query_id", |rows, at, record| rows.push_text(at, &record.query_id)),
+    ("time", |rows, at, record| rows.push_i64(at, record.time_ms * 1000)),
+    ("client_ip", |rows, at, record| rows.push_text(at, &record.client_ip)),
+    ("user", |rows, at, record| rows.push_text(at, &record.user)),
+    ("db", |rows, at, record| text(rows, at, record.db.as_deref())),
+    ("state", |rows, at, record| rows.push_text(at, record.state)),
+    ("error_code", |rows, at, record| rows.push_i32(at, i32::from(record.error_code))),
+    ("error_message", |rows, at, record| rows.push_text(at, &record.error_message)),
+    ("query_time", |rows, at, record| rows.push_i64(at, whole(record.query_time))),
+    ("return_rows", |rows, at, record| rows.push_i64(at, whole(record.return_rows))),
+    ("stmt_type", |rows, at, record| rows.push_text(at, record.stmt_type)),
+    ("is_query", |rows, at, record| rows.push_i8(at, i8::from(record.is_query))),
+    ("account", |rows, at, record| text(rows, at, record.account.as_deref())),
+    ("protocol", |rows, at, record| rows.push_text(at, record.protocol)),
+    ("door", |rows, at, record| rows.push_text(at, record.door)),
+    ("connection_id", |rows, at, record| number(rows, at, record.connection_id.map(u64::from))),
+    ("table_name", |rows, at, record| text(rows, at, record.table_name.as_deref())),
+    ("format", |rows, at, record| text(rows, at, record.format)),
+    ("txn_id", |rows, at, record| number(rows, at, record.txn_id)),
+    ("label", |rows, at, record| text(rows, at, record.label.as_deref())),
+    ("affected_rows", |rows, at, record| rows.push_i64(at, whole(record.affected_rows))),
+    ("received_bytes", |rows, at, record| rows.push_i64(at, whole(record.received_bytes))),
+    ("stmt", |rows, at, record| rows.push_text(at, &record.stmt)),
+];
+
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn text(rows: &mut BlockBuilder, at: usize, text: Option<&str>) {
+    match text {
+        Some(text) => rows.push_text(at, text),
+        None => rows.push_null(at),
+    }
+}
+
+fn number(rows: &mut BlockBuilder, at: usize, number: Option<u64>) {
+    match number {
+        Some(number) => rows.push_i64(at, whole(number)),
+        None => rows.push_null(at),
+    }
+}
+
+/// The records as rows of the table, whose columns are found by their names. A column of a later version has no values.
 fn block(schema: &Arc<TableSchema>, records: &[Record]) -> Result<Block, BlockError> {
+    let write_of = |name: &str| VALUES.iter().find(|(known, _)| *known == name).map(|(_, write)| *write);
+    let writes: Vec<Write> = schema
+        .columns
+        .iter()
+        .map(|column| write_of(&column.name).unwrap_or(|rows, at, _| rows.push_null(at)))
+        .collect();
     let mut rows = BlockBuilder::new(schema);
     for record in records {
-        for (index, column) in schema.columns.iter().enumerate() {
-            push(&mut rows, index, &column.name, record);
+        for (at, write) in writes.iter().enumerate() {
+            write(&mut rows, at, record);
         }
         rows.finish_row();
     }
     rows.finish()
-}
-
-fn push(rows: &mut BlockBuilder, index: usize, column: &str, record: &Record) {
-    let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-    let text = |rows: &mut BlockBuilder, text: Option<&str>| match text {
-        Some(text) => rows.push_text(index, text),
-        None => rows.push_null(index),
-    };
-    let number = |rows: &mut BlockBuilder, number: Option<u64>| match number {
-        Some(number) => rows.push_i64(index, whole(number)),
-        None => rows.push_null(index),
-    };
-    match column {
-        "query_id" => rows.push_text(index, &record.query_id),
-        "time" => rows.push_i64(index, record.time_ms * 1000),
-        "client_ip" => rows.push_text(index, &record.client_ip),
-        "user" => rows.push_text(index, &record.user),
-        "db" => text(rows, record.db.as_deref()),
-        "state" => rows.push_text(index, record.state),
-        "error_code" => rows.push_i32(index, i32::from(record.error_code)),
-        "error_message" => rows.push_text(index, &record.error_message),
-        "query_time" => rows.push_i64(index, whole(record.query_time)),
-        "return_rows" => rows.push_i64(index, whole(record.return_rows)),
-        "stmt_type" => rows.push_text(index, record.stmt_type),
-        "is_query" => rows.push_i8(index, i8::from(record.is_query)),
-        "account" => text(rows, record.account.as_deref()),
-        "protocol" => rows.push_text(index, record.protocol),
-        "door" => rows.push_text(index, record.door),
-        "connection_id" => number(rows, record.connection_id.map(u64::from)),
-        "table_name" => text(rows, record.table_name.as_deref()),
-        "format" => text(rows, record.format),
-        "txn_id" => number(rows, record.txn_id),
-        "label" => text(rows, record.label.as_deref()),
-        "affected_rows" => rows.push_i64(index, whole(record.affected_rows)),
-        "received_bytes" => rows.push_i64(index, whole(record.received_bytes)),
-        "stmt" => rows.push_text(index, &record.stmt),
-        // A column of a later version.
-        _ => rows.push_null(index),
-    }
 }

@@ -10,7 +10,7 @@
 //!
 //! | folder | what happens there | what may not be in it |
 //! | --- | --- | --- |
-//! | `load` | a load's rows, and the one rule that says which loads may share a group | groups, the log |
+//! | `load` | a load's rows, the one rule that says which loads may share a group, and records of the server that become loads | groups, the log |
 //! | `group` | one group, as data: its loads, and what its commit publishes | locks of queues, answers |
 //! | `keys` | names of loads, by which repetitions are known, and their answers | groups, rows |
 //! | `rejects` | rejected rows of stored loads | why they are rejected |
@@ -51,6 +51,7 @@ pub use group::CloseReason;
 pub use group::finished::{FINISHED_GROUPS_KEPT, FinishedGroup};
 pub use ingest::Ingest;
 pub use keys::{AnsweredAs, ChannelState, Claim, Claimed, FirstAnswer, KeyFigures, NamedLoad};
+pub use load::backlog::{Backlog, BacklogOptions, BacklogRecord, Batch};
 pub use load::facts::LoadFacts;
 pub use load::right::LoadRight;
 pub use load::route::{Body, Fallback, LoadTraits, Route, Source, Switch, effective_mode, route};

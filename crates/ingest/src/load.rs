@@ -1,5 +1,6 @@
 //! A load as it enters this crate, and its answer.
 
+pub mod backlog;
 pub mod facts;
 pub mod right;
 pub mod route;

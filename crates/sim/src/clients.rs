@@ -13,6 +13,7 @@ use crate::partial::{is_partial, partial};
 use crate::partition_changes;
 use crate::partitions::{self, partitioned};
 use crate::process::{DB, table_def};
+use crate::records;
 use crate::recycle;
 use crate::rejected;
 use crate::rights;
@@ -86,6 +87,9 @@ async fn act(world: &Rc<World>) {
     if world.plan.rights && world.throw(|dice| dice.one_in(5)) {
         return rights::change(world);
     }
+    if world.plan.records && world.throw(|dice| dice.one_in(6)) {
+        return records::some(world, &table).await;
+    }
     if world.plan.shared_source && world.throw(|dice| dice.one_in(8)) {
         return shared_job::run(world).await;
     }
@@ -110,7 +114,8 @@ async fn act(world: &Rc<World>) {
     }
 }
 
-fn any_table(world: &World) -> Option<Arc<Table>> {
+/// A table for a load, if there is one.
+pub fn any_table(world: &World) -> Option<Arc<Table>> {
     let process = world.process();
     let tables = process.tables.lock();
     if tables.is_empty() {

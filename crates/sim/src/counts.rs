@@ -39,6 +39,7 @@ counts! {
     rejected: "loads with rejected rows checked",
     refused: "loads refused",
     revoked: "loads refused because a right was revoked",
+    records: "records of the server stored",
     unanswered: "loads without an answer",
     rows: "rows acknowledged",
     queries: "queries checked",

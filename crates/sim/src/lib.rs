@@ -32,6 +32,7 @@ pub mod planted;
 #[cfg(test)]
 mod pressure;
 mod process;
+mod records;
 pub mod recycle;
 pub mod recycled;
 pub mod rejected;

@@ -24,6 +24,8 @@ pub struct Plan {
     pub rejects: bool,
     /// Whether rights of users to load are revoked and granted.
     pub rights: bool,
+    /// Whether the server has records of its own to load.
+    pub records: bool,
     /// Every third action changes a table, and the catalog fails often.
     pub changes_often: bool,
     /// The number of tables in 100 that give each row a value of AUTO_INCREMENT.
@@ -71,6 +73,7 @@ impl Plan {
         let changes_often = beside.one_in(8);
         let rejects = beside.one_in(3);
         let rights = beside.one_in(3);
+        let records = beside.one_in(3);
         Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
             unique_tables: dice.pick(&[0, 0, 50, 100]),
@@ -84,6 +87,7 @@ impl Plan {
             changes_often,
             rejects,
             rights,
+            records,
             rounds: dice.between(2, 4),
             clients: dice.between(2, 6),
             actions: dice.between(3, 12),

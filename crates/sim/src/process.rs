@@ -4,6 +4,7 @@ use crate::catalog::SimCatalog;
 use crate::dice::Dice;
 use crate::lying::{Lie, LyingDisk};
 use crate::plan::Plan;
+use crate::records::Records;
 use crate::store::SimStore;
 use crate::temporary::is_beside;
 use async_trait::async_trait;
@@ -54,6 +55,7 @@ pub struct Process {
     pub increments: AutoIncrements,
     pub store: TableStore,
     pub tables: Mutex<BTreeMap<TableId, Arc<Table>>>,
+    pub records: Records,
     pub report: RecoveryReport,
 }
 
@@ -173,7 +175,7 @@ impl Process {
         }
         let tables = Mutex::new(tables.into_iter().map(|table| (table.id(), table)).collect());
         let increments = AutoIncrements::new(Arc::new(hardware.catalog.clone()));
-        Ok(Self { ingest, increments, store, tables, report })
+        Ok(Self { ingest, increments, store, tables, records: Records::default(), report })
     }
 
     pub fn table(&self, id: TableId) -> Option<Arc<Table>> {

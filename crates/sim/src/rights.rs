@@ -65,6 +65,11 @@ pub fn right(world: &World, id: LoadId) -> Option<Arc<LoadRight>> {
     Some(Arc::clone(&rights.users[user_of(id)].right))
 }
 
+/// The load is the server's own.
+pub fn is_not_asked(world: &World, id: LoadId) {
+    world.rights.borrow_mut().sent.remove(&id);
+}
+
 /// Revokes or grants a user's right.
 pub fn change(world: &World) {
     let number = world.throw(|dice| dice.below(USERS as u64));

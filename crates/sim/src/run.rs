@@ -14,6 +14,7 @@ use crate::model::{Model, Shown, Violation};
 use crate::plan::Plan;
 use crate::planted::{self, Bug};
 use crate::process::{Hardware, Process, table_store};
+use crate::records;
 use crate::rejected;
 use crate::rows::{self, FileCache};
 use crate::shares;
@@ -490,9 +491,13 @@ fn work_faults(world: &World) -> Faults {
 fn stop(world: &Rc<World>) -> bool {
     let way = world.throw(|dice| dice.below(3));
     if way == 0 {
-        let ingest = Arc::clone(&world.process().ingest);
+        let (of_task, process) = (Rc::clone(world), world.process());
         note!(world.trace, "stop", 0, 0, "in order");
-        match run_task(world, async move { ingest.shutdown().await }) {
+        let stops = async move {
+            records::close(&of_task, &process).await;
+            process.ingest.shutdown().await;
+        };
+        match run_task(world, stops) {
             Ok(()) => world.count(|counts| counts.shutdowns += 1),
             Err(End::Violated) => return false,
             Err(_) => {}

@@ -9,6 +9,7 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tributary_ingest::BacklogRecord;
 use tributary_sql::{outline, redacted};
 use tributary_types::ErrorCode;
 use tributary_types::host::unix_ms;
@@ -114,9 +115,10 @@ impl Record {
             stmt,
         }
     }
+}
 
-    /// The memory that it takes, about.
-    pub fn bytes(&self) -> usize {
+impl BacklogRecord for Record {
+    fn bytes(&self) -> usize {
         size_of::<Self>() + self.stmt.len() + self.error_message.len() + 200
     }
 }

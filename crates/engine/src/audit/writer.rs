@@ -73,8 +73,7 @@ impl Writer<'_> {
         let mut waits = self.shared.rows.push(record);
         while let Some(record) = waits {
             if self.gives_up() || !self.shared.rows.is_open() {
-                self.shared.metrics.dropped_from_table.inc();
-                return;
+                return self.shared.rows.give_up(record);
             }
             std::thread::sleep(RETRY);
             waits = self.shared.rows.push(record);

@@ -180,7 +180,7 @@ impl Engine {
         let Shared { catalog, ingest, facts, options, lines, .. } = shared;
         let sessions_memory = SessionsMemory::new(options.session_memory_bytes);
         let audit_table = AuditTable::new(
-            Arc::clone(&requests),
+            Arc::clone(requests.audit.rows()),
             Arc::clone(&loads),
             Arc::clone(&ddl),
             Arc::clone(&facts.names),

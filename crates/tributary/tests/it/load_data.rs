@@ -2,7 +2,9 @@
 
 use crate::support::programs::{java, python};
 use crate::support::{Client, Database, MariaDb, Server};
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn file(directory: &Path, name: &str, text: &str) -> PathBuf {
     let path = directory.join(name);
@@ -119,6 +121,37 @@ fn rows_replace_those_with_their_unique_key_or_are_ignored() {
     assert_eq!(db.client.rows("SELECT * FROM u ORDER BY id"), ["1|new!", "2|kept", "3|first"]);
     shows(&server, &db, &load(""));
     assert_eq!(db.client.rows("SELECT * FROM u ORDER BY id"), ["1|new", "2|kept", "3|second"]);
+}
+
+/// A client that sends its file for a long time holds nobody up: the rows take their turn when they are complete.
+#[test]
+fn rows_of_a_table_change_while_a_client_sends_rows_that_ignore() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE u (id INT, name VARCHAR(10)) UNIQUE KEY(id)");
+    db.client.ok("INSERT INTO u VALUES (1, 'old')");
+    let path = server.scratch().join(format!("{}.pipe", db.name));
+    assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo runs").success());
+    let statement = format!(
+        "LOAD DATA LOCAL INFILE '{}' IGNORE INTO TABLE {}.u FIELDS TERMINATED BY ',';",
+        path.display(),
+        db.name
+    );
+    std::thread::scope(|scope| {
+        let sends = scope.spawn(|| MariaDb::new(&server).option("--local-infile=1").shows(&statement));
+        // It opens once the client was asked for its file.
+        let mut pipe = std::fs::File::options().write(true).open(&path).expect("the client reads it");
+        pipe.write_all(b"1,new\n2,first\n").expect("the client reads it");
+        db.client.ok("SET insert_timeout = 20");
+        assert_eq!(db.client.ok("UPDATE u SET name = 'changed' WHERE id = 1").affected_rows, 1);
+        assert_eq!(db.client.ok("INSERT IGNORE INTO u VALUES (3, 'third')").affected_rows, 1);
+        pipe.write_all(b"3,late\n").expect("the client reads it");
+        drop(pipe);
+        let shown = sends.join().expect("the client ends");
+        assert!(shown.contains("Query OK, 1 row affected"), "{shown}");
+        assert!(shown.contains("Records: 3  Deleted: 0  Skipped: 2  Warnings: 0"), "{shown}");
+    });
+    assert_eq!(db.client.rows("SELECT * FROM u ORDER BY id"), ["1|changed", "2|first", "3|third"]);
 }
 
 #[test]

@@ -14,8 +14,9 @@ use tributary_types::{ErrorCode, SqlError};
 
 /// A running INSERT IGNORE into a table with UNIQUE KEY.
 pub(super) struct Ignoring {
+    table: Arc<Table>,
     new_keys: Arc<OnceLock<u64>>,
-    _turn: Option<OwnedMutexGuard<()>>,
+    turn: Option<OwnedMutexGuard<()>>,
 }
 
 impl Ignoring {
@@ -31,7 +32,7 @@ impl Ignoring {
 }
 
 impl EngineSession {
-    /// Begins INSERT IGNORE into the table. `None`: no row of it replaces another, so that none is left out.
+    /// Begins INSERT IGNORE into the table, without its turn. `None`: no row of it replaces another, so that none is left out.
     ///
     /// # Errors
     /// The table decides by other columns than its key which rows stay.
@@ -48,11 +49,15 @@ impl EngineSession {
             return Err(refused("the table has a sequence, which says which row of a key stays"));
         }
         self.engine.loads.ready_to_update(table).await?;
-        let turn = match self.transaction {
-            None => Some(self.turn_to_change(table).await?),
-            Some(_) => None,
-        };
-        Ok(Some(Ignoring { new_keys: Arc::default(), _turn: turn }))
+        Ok(Some(Ignoring { table: Arc::clone(table), new_keys: Arc::default(), turn: None }))
+    }
+
+    /// Waits for the turn of the table, which the rows need for their commit only: nobody waits for a client that sends them.
+    pub(super) async fn take_turn(&mut self, ignoring: &mut Ignoring) -> Result<(), SqlError> {
+        if self.transaction.is_none() {
+            ignoring.turn = Some(self.turn_to_change(&ignoring.table).await?);
+        }
+        Ok(())
     }
 
     /// The answer with the number of inserted rows, and a note of the others.

@@ -280,13 +280,16 @@ impl EngineSession {
             Some(updated) => Some(table.with_def(|def| upsert(def, columns, updated))?),
             None => None,
         };
-        let ignoring = match (insert.ignores, upserts) {
+        let mut ignoring = match (insert.ignores, upserts) {
             (true, None) => Box::pin(self.begin_ignoring(&table)).await?,
             (ignores, _) => {
                 self.running.ignores = ignores;
                 None
             }
         };
+        if let Some(ignoring) = &mut ignoring {
+            self.take_turn(ignoring).await?;
+        }
         let target = match upserts {
             Some(Upsert::Partial) => {
                 Box::pin(partial_target(Arc::clone(&self.engine), &table, columns)).await?

@@ -167,7 +167,7 @@ impl EngineSession {
     }
 
     async fn load_file(&mut self, pending: PendingLoad, mut file: File<'_>) -> Result<Answer, SqlError> {
-        let PendingLoad { mut load, mut reader, max_filter_ratio, timeout, ignoring } = pending;
+        let PendingLoad { mut load, mut reader, max_filter_ratio, timeout, mut ignoring } = pending;
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(timeout);
         let engine = Arc::clone(&self.engine);
@@ -182,7 +182,11 @@ impl EngineSession {
             reader.end(&engine.loads, load.sink(), interrupt).await?;
             Ok::<_, SqlError>(())
         };
-        if let Err(error) = read.await {
+        let mut read = read.await;
+        if let (Ok(()), Some(ignoring)) = (&read, &mut ignoring) {
+            read = self.take_turn(ignoring).await;
+        }
+        if let Err(error) = read {
             load.abort(error.detail_text()).await;
             return Err(error);
         }

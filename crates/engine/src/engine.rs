@@ -4,11 +4,13 @@
 //!
 //! | file | what happens there |
 //! | --- | --- |
+//! | `drain` | a server that is to stop takes no loads, and empties its log |
 //! | `records` | the kinds of records of jobs that this program knows |
 //! | `start` | the parts are made, started and stopped in the right order |
 //!
 //! Not here: the work of a part.
 
+mod drain;
 mod records;
 mod start;
 
@@ -117,7 +119,7 @@ impl Engine {
 
     /// Whether the server does its work.
     pub(crate) fn health(&self) -> Health {
-        health::of(&self.ingest, &self.catalog, self.options.tables.directory())
+        self.say_draining(health::of(&self.ingest, &self.catalog, self.options.tables.directory()))
     }
 
     pub(crate) fn uptime(&self) -> Duration {

@@ -25,7 +25,9 @@ pub use error::stream_error;
 pub use facts::show::facts::size_text;
 pub use meaning::coercion::decimal;
 pub use model::{Cell, Grid, QueryOptions, QueryResult, ResultColumn, SessionView, Spill};
-pub use namespace::{FileTable, JobKind, LiveTable, Namespace, ProcessRow, SchemaChangeRow, ServerFacts};
+pub use namespace::{
+    Decommission, FileTable, JobKind, LiveTable, Namespace, ProcessRow, SchemaChangeRow, ServerFacts,
+};
 pub use planning::Stop;
 pub use run::output::Nested;
 pub use types::metadata::declared as declared_type;

@@ -6,6 +6,7 @@ use arrow::datatypes::SchemaRef;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use std::collections::BTreeSet;
+use std::fmt::{self, Display};
 use std::sync::Arc;
 use tributary_sql::FileCall;
 use tributary_table::Table;
@@ -213,4 +214,39 @@ pub struct ServerFacts {
     pub cpu_cores: u32,
     /// Names and values for `SHOW STATUS`.
     pub status: Vec<(String, String)>,
+    /// Set while the server is being decommissioned.
+    pub decommission: Option<Decommission>,
+}
+
+/// The state of a server that takes no loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decommission {
+    /// Loads that run.
+    pub loads: u64,
+    /// Groups that are open.
+    pub groups: u64,
+    /// Bytes of the write-ahead logs that are not in data files.
+    pub wal_bytes: u64,
+}
+
+impl Decommission {
+    /// Whether nothing is left to do.
+    #[must_use]
+    pub const fn is_drained(&self) -> bool {
+        self.loads == 0 && self.groups == 0 && self.wal_bytes == 0
+    }
+}
+
+impl Display for Decommission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_drained() {
+            return f.write_str("decommissioned: no loads are taken, and all rows are in data files");
+        }
+        let Self { loads, groups, wal_bytes } = self;
+        write!(
+            f,
+            "being decommissioned: no loads are taken; {loads} loads run, {groups} groups are open, and {wal_bytes} bytes of the \
+             write-ahead log are not in data files yet"
+        )
+    }
 }

@@ -173,6 +173,12 @@ pub enum Statement {
     Kill(Kill),
     /// `ALTER INSTANCE RELOAD TLS`: reads certificate and key again.
     ReloadTls,
+    /// `ALTER SYSTEM DECOMMISSION BACKEND 'host:port', …`: the server takes no loads, and moves all rows to data files.
+    /// `CANCEL DECOMMISSION BACKEND …` ends that.
+    Decommission {
+        backends: Vec<String>,
+        cancels: bool,
+    },
     /// `SAVEPOINT s`, `RELEASE SAVEPOINT s` and `ROLLBACK TO [SAVEPOINT] s`
     Savepoint {
         verb: SavepointVerb,

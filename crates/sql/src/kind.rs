@@ -56,7 +56,7 @@ impl Statement {
             | Self::Revoke(_) => Some(Change::Rights),
             Self::Set(items) if items.iter().any(is_password) => Some(Change::Rights),
             Self::Set(items) if items.iter().any(is_global) => Some(Change::Setting),
-            Self::SetProperty(_) | Self::ReloadTls => Some(Change::Setting),
+            Self::SetProperty(_) | Self::ReloadTls | Self::Decommission { .. } => Some(Change::Setting),
             Self::RoutineLoad(_)
             | Self::CancelLoad { .. }
             | Self::CancelExport { .. }
@@ -80,7 +80,10 @@ impl Statement {
             | Self::DropTable { .. }
             | Self::DropRecycled(_)
             | Self::DropUser { .. } => "DROP",
-            Self::AlterTable { .. } | Self::AlterUser { .. } | Self::ReloadTls => "ALTER",
+            Self::AlterTable { .. }
+            | Self::AlterUser { .. }
+            | Self::ReloadTls
+            | Self::Decommission { cancels: false, .. } => "ALTER",
             Self::View(view) => match **view {
                 ViewStatement::Create(_) => "CREATE",
                 ViewStatement::Alter { .. } | ViewStatement::Comment { .. } => "ALTER",
@@ -108,7 +111,10 @@ impl Statement {
                 RoutineLoad::Resume(_) | RoutineLoad::ResumeAll => "RESUME",
                 RoutineLoad::Stop(_) => "STOP",
             },
-            Self::CancelLoad { .. } | Self::CancelExport { .. } | Self::CancelAlter { .. } => "CANCEL",
+            Self::CancelLoad { .. }
+            | Self::CancelExport { .. }
+            | Self::CancelAlter { .. }
+            | Self::Decommission { cancels: true, .. } => "CANCEL",
             Self::Export(_) => "EXPORT",
             Self::CleanLabel { .. } => "CLEAN",
             Self::Query(_) | Self::Outfile(_) | Self::SelectInto { .. } => "SELECT",

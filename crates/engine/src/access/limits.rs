@@ -27,6 +27,8 @@ use tributary_types::{ErrorCode, Principal, SqlError, TableId, TableRef, UserKey
 
 /// When a request that is one too many at a time may come again.
 const RETRY_OF_CONCURRENT: Duration = Duration::from_secs(1);
+/// The refusal of a server that is being decommissioned.
+const DRAINING: &str = "The server is being decommissioned and takes no loads until CANCEL DECOMMISSION BACKEND or its next start";
 /// How often a job that waits looks whether a limit was changed.
 const JOB_LOOK: Duration = Duration::from_secs(1);
 const JOB_LOOK_MIN: Duration = Duration::from_millis(5);
@@ -63,6 +65,8 @@ pub(crate) struct Limits {
     /// Loads at a time, of all users into all tables.
     loads: Arc<AtomicU64>,
     loads_max: u64,
+    /// No load is admitted.
+    is_draining: AtomicBool,
     metrics: LimitMetrics,
 }
 
@@ -121,6 +125,8 @@ enum Owner {
     User(String),
     Table(TableRef),
     Server,
+    /// The server, which takes no loads until all rows are in data files.
+    Draining,
 }
 
 /// A request beyond a limit. The same request may succeed later.
@@ -147,6 +153,7 @@ impl fmt::Display for LimitReached {
             Owner::Server => {
                 write!(f, "The server has reached its setting '{name}' (current value: {value})")?;
             }
+            Owner::Draining => f.write_str(DRAINING)?,
         }
         match self.retry_after {
             Some(after) => {
@@ -161,7 +168,7 @@ impl From<LimitReached> for SqlError {
     fn from(reached: LimitReached) -> Self {
         let code = match reached.owner {
             Owner::User(_) => ErrorCode::UserLimit,
-            Owner::Table(_) | Owner::Server => ErrorCode::Busy,
+            Owner::Table(_) | Owner::Server | Owner::Draining => ErrorCode::Busy,
         };
         Self::new(code, reached.to_string())
     }
@@ -198,7 +205,7 @@ impl LimitMetrics {
         let counters: (&[UserProperty], &[IntCounter]) = match reached.owner {
             Owner::User(_) => (&COUNTED, &self.of_users),
             Owner::Table(_) => (&OF_TABLE, &self.of_tables),
-            Owner::Server => (&OF_SERVER, &self.of_server),
+            Owner::Server | Owner::Draining => (&OF_SERVER, &self.of_server),
         };
         let place = counters.0.iter().position(|property| *property == reached.property);
         place.into_iter().for_each(|place| counters.1[place].inc());
@@ -469,6 +476,7 @@ impl Limits {
             tables: Mutex::default(),
             loads: Arc::default(),
             loads_max,
+            is_draining: AtomicBool::new(false),
             metrics: LimitMetrics::new(registry)?,
         };
         limits.refresh();
@@ -533,15 +541,33 @@ impl Limits {
         Ok(AdmittedLoad { user: principal.key(), _counted: counted, limited, right: None })
     }
 
+    /// From now on no load is admitted, or loads are admitted again.
+    pub fn drain(&self, is_draining: bool) {
+        self.is_draining.store(is_draining, Ordering::SeqCst);
+    }
+
+    /// Whether no load is admitted.
+    pub fn is_draining(&self) -> bool {
+        self.is_draining.load(Ordering::Acquire)
+    }
+
+    /// Loads that run.
+    pub fn running_loads(&self) -> u64 {
+        self.loads.load(Ordering::SeqCst)
+    }
+
     /// Counts a load of the server.
     #[inline]
     fn count_load(&self) -> Result<Counted, LimitReached> {
         let counted = Counted(Arc::clone(&self.loads));
-        if self.loads.fetch_add(1, Ordering::Relaxed) < self.loads_max {
+        // One of the two sees the other: a load that is not counted yet sees that the server drains.
+        let before = self.loads.fetch_add(1, Ordering::SeqCst);
+        let is_draining = self.is_draining.load(Ordering::SeqCst);
+        if before < self.loads_max && !is_draining {
             return Ok(counted);
         }
         Err(LimitReached {
-            owner: Owner::Server,
+            owner: if is_draining { Owner::Draining } else { Owner::Server },
             property: UserProperty::MaxConcurrentLoads,
             value: self.loads_max,
             retry_after: Some(RETRY_OF_CONCURRENT),

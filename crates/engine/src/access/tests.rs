@@ -148,6 +148,7 @@ const STATEMENTS: &[&str] = &[
     "DROP USER x",
     "KILL 1",
     "ALTER INSTANCE RELOAD TLS",
+    "ALTER SYSTEM DECOMMISSION BACKEND 'h:1'",
     "KILL QUERY 1",
     "UNLOCK TABLES",
     "LOCK TABLES d.t READ",
@@ -161,7 +162,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 52] = [
+const KINDS: [&str; 53] = [
     "cancel alter table",
     "empty",
     "create database",
@@ -207,6 +208,7 @@ const KINDS: [&str; 52] = [
     "revoke",
     "kill",
     "reload tls",
+    "decommission",
     "savepoint",
     "select into",
     "without effect",
@@ -271,6 +273,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::Revoke(_) => "revoke",
         Statement::Kill(_) => "kill",
         Statement::ReloadTls => "reload tls",
+        Statement::Decommission { .. } => "decommission",
     }
 }
 

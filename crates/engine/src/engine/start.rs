@@ -240,6 +240,7 @@ impl Engine {
             self.repeat("watching_health", Self::watch_health),
             self.repeat("watching", Self::watch),
             self.repeat("writing_audit", Self::write_audit),
+            self.repeat("draining", Self::drain),
         ]);
         self.running.background.lock().extend(tasks);
     }

@@ -20,7 +20,8 @@ use std::time::Instant;
 use tributary_catalog::Catalog;
 use tributary_ingest::Ingest;
 use tributary_query::{
-    Cell, FileTable, JobKind, LiveTable, Namespace, ProcessRow, SchemaChangeRow, ServerFacts, SessionView,
+    Cell, Decommission, FileTable, JobKind, LiveTable, Namespace, ProcessRow, SchemaChangeRow, ServerFacts,
+    SessionView,
 };
 use tributary_sql::{FileCall, FileFunction};
 use tributary_table::Table;
@@ -50,6 +51,20 @@ pub(crate) struct Facts {
     pub started_unix_ms: i64,
     /// Source of the jobs; set once the server is assembled.
     pub jobs: OnceLock<Weak<dyn ShownJobs>>,
+}
+
+impl Facts {
+    /// The work left to a server that takes no loads. `None`: it takes them.
+    pub fn decommission(&self) -> Option<Decommission> {
+        if !self.limits.is_draining() {
+            return None;
+        }
+        // In the order of a load's way: what moves meanwhile is counted twice rather than not at all.
+        let loads = self.limits.running_loads();
+        let groups = self.ingest.open_groups();
+        let wal_bytes = self.ingest.wal_spaces().iter().map(|space| space.wal.live_bytes()).sum();
+        Some(Decommission { loads, groups, wal_bytes })
+    }
 }
 
 /// The jobs of the server, as `information_schema` and SHOW have them.
@@ -305,6 +320,7 @@ impl Namespace for EngineNamespace {
                 ("Threads_connected".to_owned(), self.facts.processes.all().len().to_string()),
                 ("Open_tables".to_owned(), tables.len().to_string()),
             ],
+            decommission: self.facts.decommission(),
             ..ServerFacts::default()
         }
     }

@@ -60,6 +60,7 @@ pub(super) const fn commits_first(statement: &Statement) -> bool {
             | Statement::Grant(_)
             | Statement::Revoke(_)
             | Statement::ReloadTls
+            | Statement::Decommission { .. }
             | Statement::Maintain { .. }
             | Statement::WithoutEffect(WithoutEffect::LockTables)
     )
@@ -73,7 +74,10 @@ fn writes(statement: &Statement) -> bool {
         | Statement::Update(_)
         | Statement::LoadData(_)
         | Statement::BrokerLoad(_) => true,
-        Statement::ReloadTls | Statement::Maintain { .. } | Statement::WithoutEffect(_) => false,
+        Statement::ReloadTls
+        | Statement::Decommission { .. }
+        | Statement::Maintain { .. }
+        | Statement::WithoutEffect(_) => false,
         other => commits_first(other),
     }
 }

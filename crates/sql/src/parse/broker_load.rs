@@ -235,6 +235,9 @@ pub(crate) fn cancel(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.eat_all("ALTER TABLE") {
         return cancel_alter(cursor);
     }
+    if cursor.eat("DECOMMISSION") {
+        return super::ddl::decommission(cursor, true);
+    }
     Err(unsupported::statement("CANCEL").unwrap_or_else(|| cursor.expected("LOAD or EXPORT")))
 }
 

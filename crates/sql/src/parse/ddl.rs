@@ -306,6 +306,11 @@ pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.eat_all("INSTANCE RELOAD TLS") {
         return Ok(Statement::ReloadTls);
     }
+    if cursor.is("SYSTEM") && cursor.is_nth(1, "DECOMMISSION") {
+        cursor.advance();
+        cursor.advance();
+        return decommission(cursor, false);
+    }
     if cursor.eat_all("ROUTINE LOAD") {
         return routine_load::alter(cursor);
     }
@@ -324,6 +329,13 @@ pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         true => Statement::WithoutEffect(WithoutEffect::LeftOut),
         false => Statement::AlterTable { table, ops },
     })
+}
+
+/// `BACKEND 'host:port', …` of DECOMMISSION, and of its cancellation.
+pub(crate) fn decommission(cursor: &mut Cursor<'_>, cancels: bool) -> Parsed<Statement> {
+    cursor.expect("BACKEND")?;
+    let backends = cursor.list(|cursor| cursor.string("'host:port' or the id of a backend"))?;
+    Ok(Statement::Decommission { backends, cancels })
 }
 
 /// One clause, which may mean several changes, or none in a compatible parse.

@@ -76,6 +76,9 @@ fn too_many(load: Curl, text: &str) {
     assert!(reply.message().starts_with("[EXCEEDED_LIMIT]") && reply.message().contains(text), "{body}");
 }
 
+const DRAINING: &str =
+    "The server is being decommissioned and takes no loads until CANCEL DECOMMISSION BACKEND";
+
 const BY_ROWS: &str =
     "User 'amy'@'%' has exceeded the 'max_load_rows_per_second' resource (current value: 1)";
 
@@ -118,6 +121,43 @@ fn mariadb_error(stderr: &str) -> Option<(u16, String)> {
     let (_, rest) = stderr.split_once("ERROR ")?;
     let (number, text) = rest.split_once(' ')?;
     Some((number.parse().expect("a number"), text.to_owned()))
+}
+
+/// A load balancer sends loads elsewhere, and the server can be stopped or moved with nothing in its log.
+#[test]
+fn a_server_that_is_decommissioned_takes_no_loads_and_empties_its_log() {
+    let (server, mut root) = server();
+    root.ok("ALTER TABLE t SET ('group_commit_interval_ms' = '600000')");
+    root.ok("SET group_commit = async_mode");
+    root.ok("INSERT INTO t VALUES (1, 'waits')");
+    let error = root.error("ALTER SYSTEM DECOMMISSION BACKEND 'elsewhere:8040'");
+    assert!(error.message.contains("backend does not exist[elsewhere:8040]"), "{error}");
+    let mut client = connect(&server);
+    assert_eq!(client.error("ALTER SYSTEM DECOMMISSION BACKEND '10001'").number, 1227);
+    // Host, HttpPort, SystemDecommissioned, ErrMsg and Status.
+    let backend = |client: &mut Client| {
+        let row = client.rows("SHOW BACKENDS").remove(0);
+        let values: Vec<&str> = row.split('|').collect();
+        [1, 4, 10, 20, 22].map(|column| values[column].to_owned())
+    };
+    let [host, port, ..] = backend(&mut root);
+    root.ok(&format!("ALTER SYSTEM DECOMMISSION BACKEND '{host}:{port}'"));
+    for (door, outcome) in by_all_doors(&server, &mut client) {
+        let Some((number, text)) = outcome else { panic!("{door} was let in") };
+        assert_eq!(number, 1205, "{door}: {text}");
+        assert!(text.contains(DRAINING), "{door}: {text}");
+    }
+    too_many(stream_load(&server, "amy").body("1,a\n"), DRAINING);
+    too_many(http_stream(&server, "amy").body("1,a\n"), DRAINING);
+    wait_until("the log is empty", || backend(&mut root)[3].ends_with("all rows are in data files"));
+    let [_, _, is_decommissioned, _, status] = backend(&mut root);
+    assert!(is_decommissioned == "true" && status.contains("\"isLoadDisabled\":true"), "{status}");
+    assert_eq!(server.metric("tributary_ready "), 0.0);
+    assert_eq!(server.metric("tributary_flushed_rows_total "), 1.0);
+    assert_eq!(root.value("SELECT name FROM t"), "waits");
+    root.ok("CANCEL DECOMMISSION BACKEND '10001'");
+    root.ok("INSERT INTO t VALUES (2, 'again')");
+    assert_eq!(server.metric("tributary_ready "), 1.0);
 }
 
 #[test]

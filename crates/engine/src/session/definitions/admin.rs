@@ -101,6 +101,7 @@ impl EngineSession {
             Statement::Revoke(statement) => engine.accounts.revoke(&self.principal, &statement).await?,
             Statement::Kill(kill) => self.kill_other(&kill)?,
             Statement::ReloadTls => engine.reload_tls()?,
+            Statement::Decommission { backends, cancels } => engine.decommission(&backends, !cancels)?,
             Statement::CleanLabel { db, label } => {
                 let db = self.database_or(db.as_deref())?;
                 engine.loads.clean_labels(&self.principal, db, label.as_deref()).await?;

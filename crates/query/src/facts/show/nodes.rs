@@ -71,6 +71,7 @@ pub(super) fn backends(namespace: &dyn Namespace) -> Grid {
     let facts = namespace.server_facts();
     let tables: usize = namespace.databases().iter().map(|database| namespace.tables(database).len()).sum();
     let used = facts.disk_total_bytes.saturating_sub(facts.disk_available_bytes);
+    let is_draining = facts.decommission.is_some();
     let percent = match facts.disk_total_bytes {
         0 => "0.00 %".to_owned(),
         total => format!("{:.2} %", used as f64 * 100.0 / total as f64),
@@ -115,7 +116,7 @@ pub(super) fn backends(namespace: &dyn Namespace) -> Grid {
         facts.start_time.into(),
         Cell::Null,
         "true".into(),
-        "false".into(),
+        if is_draining { "true" } else { "false" }.into(),
         number(tables as u64),
         size_text(facts.data_bytes).into(),
         size_text(0).into(),
@@ -125,9 +126,12 @@ pub(super) fn backends(namespace: &dyn Namespace) -> Grid {
         percent.as_str().into(),
         size_text(0).into(),
         r#"{"location" : "default"}"#.into(),
-        "".into(),
+        facts.decommission.map(|state| state.to_string()).unwrap_or_default().into(),
         facts.version.into(),
-        r#"{"lastSuccessReportTabletsTime":"N/A","lastStreamLoadTime":-1,"isQueryDisabled":false,"isLoadDisabled":false}"#.into(),
+        format!(
+            r#"{{"lastSuccessReportTabletsTime":"N/A","lastStreamLoadTime":-1,"isQueryDisabled":false,"isLoadDisabled":{is_draining}}}"#
+        )
+        .into(),
         "0".into(),
         "mix".into(),
         number(facts.cpu_cores),

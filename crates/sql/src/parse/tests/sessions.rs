@@ -12,6 +12,27 @@ fn text(value: &str) -> SetValue {
 }
 
 #[test]
+fn backends_are_decommissioned_by_name() {
+    let decommission = |backends: &[&str], cancels| Statement::Decommission {
+        backends: backends.iter().map(|&backend| backend.into()).collect(),
+        cancels,
+    };
+    assert_eq!(
+        parse("alter system decommission backend 'h:8040', \"10001\"").unwrap(),
+        decommission(&["h:8040", "10001"], false)
+    );
+    assert_eq!(parse("CANCEL DECOMMISSION BACKEND 'h:8040'").unwrap(), decommission(&["h:8040"], true));
+    for (sql, expected) in [
+        ("alter system decommission", "expected BACKEND"),
+        ("alter system decommission backend h:1", "expected 'host:port' or the id of a backend"),
+        ("alter system add backend 'h:1'", "ALTER SYSTEM"),
+    ] {
+        let error = parse(sql).unwrap_err();
+        assert!(error.detail_text().contains(expected), "{sql}: {error}");
+    }
+}
+
+#[test]
 fn set_takes_words_texts_numbers_and_defaults() {
     for (sql, value) in [
         ("set group_commit = async_mode", text("async_mode")),

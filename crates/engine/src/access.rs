@@ -211,6 +211,7 @@ fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Objec
             | Show::FunctionStatus { .. }
             | Show::Plugins
             | Show::Privileges
+            | Show::Unused(_)
             | Show::Catalogs { .. } => (Privilege::Connect, Object::Server),
             Show::Backends | Show::Frontends | Show::FrontendConfig { .. } | Show::RecycleBin { .. } | Show::Partition { .. } => {
                 (Privilege::Show, Object::Server)

@@ -301,7 +301,7 @@ impl EngineSession {
                 self.use_database(&db)?;
                 Ok(Answer::ok())
             }
-            Statement::Begin { label } => self.begin(label).await,
+            Statement::Begin { label, only_reads } => self.begin(label, only_reads).await,
             Statement::Commit => self.commit().await,
             Statement::Rollback => self.rollback().await,
             Statement::Sync { receipt } => self.sync(receipt.map(TxnId)).await,

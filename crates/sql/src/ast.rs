@@ -133,6 +133,8 @@ pub enum Statement {
     DescribeFunction(Box<FileCall>),
     Begin {
         label: Option<String>,
+        /// `READ ONLY` or `READ WRITE`; `None`: as the session says.
+        only_reads: Option<bool>,
     },
     Commit,
     Rollback,
@@ -866,6 +868,8 @@ pub enum Show {
     },
     Plugins,
     Privileges,
+    /// A part of MySQL's servers that this one does not have.
+    Unused(UnusedPart),
     Catalogs {
         filter: Option<ShowFilter>,
     },
@@ -887,6 +891,21 @@ pub enum Show {
     CreateRoutineLoad {
         job: Name,
     },
+}
+
+/// A part of MySQL's servers that there is not, but that clients ask about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnusedPart {
+    SlaveStatus,
+    ReplicaStatus,
+    SlaveHosts,
+    Replicas,
+    /// `SHOW MASTER STATUS`
+    BinaryLogStatus,
+    OpenTables,
+    Profiles,
+    /// `SHOW ENGINE e STATUS`
+    EngineStatus,
 }
 
 /// A statement about jobs that load from a source for as long as they run. A job's name is in the place of a table's.

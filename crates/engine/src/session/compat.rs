@@ -84,9 +84,10 @@ fn writes(statement: &Statement) -> bool {
 
 impl EngineSession {
     /// # Errors
-    /// The session's transactions only read.
+    /// The transaction only reads, or all of the session do.
     pub(super) fn check_writes(&self) -> Result<(), SqlError> {
-        if !self.variables.values().transaction_read_only {
+        let own = self.transaction.as_ref().and_then(|transaction| transaction.only_reads);
+        if !own.unwrap_or(self.variables.values().transaction_read_only) {
             return Ok(());
         }
         let text = "Cannot execute statement in a READ ONLY transaction.";

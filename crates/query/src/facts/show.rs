@@ -8,6 +8,7 @@ pub mod facts;
 mod filter;
 mod nodes;
 mod tables;
+mod unused;
 
 use crate::error::no_database;
 use crate::facts::info_schema;
@@ -89,6 +90,7 @@ impl Facts<'_> {
                 }
                 self.filtered(session, grid, filter.as_ref(), 0)?
             }
+            Show::Unused(part) => unused::grid(*part),
             Show::Engines => filled(
                 &["Engine", "Support", "Comment", "Transactions", "XA", "Savepoints"],
                 facts::engines(),

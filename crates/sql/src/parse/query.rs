@@ -1,6 +1,6 @@
 //! Queries, EXPLAIN, DESCRIBE and USE.
 
-use crate::ast::{Explain, SelectQuery, Statement};
+use crate::ast::{Explain, SelectQuery, Show, ShowFilter, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::file_calls::FileCall;
@@ -137,7 +137,17 @@ pub(crate) fn explain_or_describe(cursor: &mut Cursor<'_>) -> Parsed<Statement> 
         return describe_function(cursor);
     }
     let table = cursor.name()?;
-    Ok(Statement::Describe { table, all: cursor.eat("ALL") })
+    if cursor.eat("ALL") {
+        return Ok(Statement::Describe { table, all: true });
+    }
+    // MySQL's form for some of the columns.
+    let pattern = match cursor.peek() {
+        Token::Word(_) => cursor.identifier("a column")?.replace('_', "\\_").replace('%', "\\%"),
+        Token::SingleQuotedString(_) | Token::DoubleQuotedString(_) => cursor.string("a pattern")?,
+        _ => return Ok(Statement::Describe { table, all: false }),
+    };
+    let filter = Some(ShowFilter::Like(pattern));
+    Ok(Statement::Show(Box::new(Show::Columns { full: false, table, filter })))
 }
 
 /// The call in `DESC FUNCTION s3(…)`.

@@ -1,6 +1,8 @@
 //! `SHOW`.
 
-use crate::ast::{Name, Scope, Show, ShowFilter, ShowTail, Statement, TransactionBy, UserName, WarningsOf};
+use crate::ast::{
+    Name, Scope, Show, ShowFilter, ShowTail, Statement, TransactionBy, UnusedPart, UserName, WarningsOf,
+};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::{routine_load, set, unsupported, user};
@@ -39,6 +41,9 @@ fn form(cursor: &mut Cursor<'_>) -> Parsed<Show> {
     }
     if let Some(show) = of_mysql(cursor)? {
         return Ok(show);
+    }
+    if let Some(part) = unused(cursor)? {
+        return Ok(Show::Unused(part));
     }
     match cursor.word().map(str::to_ascii_uppercase) {
         Some(word) => Err(unsupported::refuse(&format!("SHOW {word}"), "")),
@@ -378,6 +383,34 @@ fn of_mysql(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
         None => return Ok(None),
     };
     Ok(Some(show))
+}
+
+/// Parts of MySQL's servers that there are not.
+fn unused(cursor: &mut Cursor<'_>) -> Parsed<Option<UnusedPart>> {
+    const PARTS: [(&str, UnusedPart); 7] = [
+        ("SLAVE STATUS", UnusedPart::SlaveStatus),
+        ("REPLICA STATUS", UnusedPart::ReplicaStatus),
+        ("SLAVE HOSTS", UnusedPart::SlaveHosts),
+        ("REPLICAS", UnusedPart::Replicas),
+        ("MASTER STATUS", UnusedPart::BinaryLogStatus),
+        ("BINARY LOG STATUS", UnusedPart::BinaryLogStatus),
+        ("PROFILES", UnusedPart::Profiles),
+    ];
+    if cursor.eat_all("OPEN TABLES") {
+        from_db(cursor)?;
+        filter(cursor)?;
+        return Ok(Some(UnusedPart::OpenTables));
+    }
+    if cursor.is("ENGINE") && cursor.is_nth(2, "STATUS") {
+        (0..3).for_each(|_| cursor.advance());
+        return Ok(Some(UnusedPart::EngineStatus));
+    }
+    let found = PARTS.iter().find(|(words, _)| cursor.eat_all(words)).map(|(_, part)| *part);
+    let is_of_channel = matches!(found, Some(UnusedPart::SlaveStatus | UnusedPart::ReplicaStatus));
+    if is_of_channel && cursor.eat_all("FOR CHANNEL") {
+        cursor.string("the name of a channel in quotes")?;
+    }
+    Ok(found)
 }
 
 /// `COUNT(*) WARNINGS` or `COUNT(*) ERRORS`

@@ -59,17 +59,20 @@ fn savepoint(cursor: &mut Cursor<'_>, verb: SavepointVerb) -> Parsed<Statement> 
 fn begin(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.eat_all("WITH LABEL") {
         let label = Some(cursor.identifier_or_string("a label")?);
-        return Ok(Statement::Begin { label });
+        return Ok(Statement::Begin { label, only_reads: None });
     }
-    while characteristic(cursor) {
+    // As in MySQL; but for its access mode, all transactions are alike.
+    let mut only_reads = None;
+    loop {
+        if cursor.eat_all("READ ONLY") {
+            only_reads = Some(true);
+        } else if cursor.eat_all("READ WRITE") {
+            only_reads = Some(false);
+        } else if !cursor.eat_all("WITH CONSISTENT SNAPSHOT") {
+            return Ok(Statement::Begin { label: None, only_reads });
+        }
         cursor.eat_token(&sqlparser::tokenizer::Token::Comma);
     }
-    Ok(Statement::Begin { label: None })
-}
-
-/// A characteristic in START TRANSACTION; all transactions are alike.
-fn characteristic(cursor: &mut Cursor<'_>) -> bool {
-    ["WITH CONSISTENT SNAPSHOT", "READ WRITE", "READ ONLY"].iter().any(|words| cursor.eat_all(words))
 }
 
 /// `[WORK] [AND NO CHAIN] [NO RELEASE]`

@@ -146,7 +146,15 @@ fn modified(def: &TableDef, old: &ColumnDef, spec: &ColumnSpec) -> Result<Column
         Some(Aggregation::ReplaceIfNotNull) => spec.default.clone().or(Some(DefaultValue::Null)),
         _ => spec.default.clone(),
     };
-    if default != old.default || spec.on_update.is_some() != old.on_update {
+    // NULL is the default of a column that may be NULL and has none.
+    let is_given = |default: &Option<DefaultValue>| {
+        default.as_ref().is_some_and(|default| *default != DefaultValue::Null)
+    };
+    let is_other = match (is_given(&default), is_given(&old.default)) {
+        (false, false) => !nullable && default != old.default,
+        _ => default != old.default,
+    };
+    if is_other || spec.on_update.is_some() != old.on_update {
         return Err(refused(format!(
             "Can not change default value of column '{name}': repeat the DEFAULT clause that SHOW CREATE TABLE prints, if any"
         )));

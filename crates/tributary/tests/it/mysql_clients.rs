@@ -1,6 +1,6 @@
 //! Statements of drivers and ORMs of MySQL: metadata, settings, DDL and comparisons.
 
-use crate::support::Server;
+use crate::support::{Client, Server};
 
 #[test]
 fn texts_of_information_schema_are_compared_without_case() {
@@ -145,6 +145,88 @@ fn transactions_that_only_read_refuse_to_write() {
     client.ok("INSERT INTO dt VALUES (1, 'a', 1)");
     client.ok("SET TRANSACTION READ ONLY");
     assert_eq!(client.value(shown), "0|0", "a hint for the next transaction");
+    client.ok("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY");
+    client.refused("INSERT INTO dt VALUES (2, 'b', 2)", 1792, "READ ONLY transaction");
+    assert_eq!(client.value("SELECT COUNT(*) FROM dt"), "1");
+    client.ok("COMMIT");
+    client.ok("SET SESSION TRANSACTION READ ONLY");
+    client.ok("START TRANSACTION READ WRITE");
+    client.ok("INSERT INTO dt VALUES (2, 'b', 2)");
+    client.ok("COMMIT");
+    assert_eq!(client.value("SELECT COUNT(*) FROM dt"), "2");
+}
+
+/// Monitors send these to every server, and take an empty set for a server without the part.
+#[test]
+fn parts_that_there_are_not_have_no_rows() {
+    let server = Server::shared();
+    let mut client = server.connect();
+    for (statement, first, columns) in [
+        ("SHOW SLAVE STATUS", "Slave_IO_State", 57),
+        ("SHOW REPLICA STATUS", "Replica_IO_State", 57),
+        ("SHOW SLAVE HOSTS", "Server_id", 5),
+        ("SHOW REPLICAS", "Server_Id", 5),
+        ("SHOW MASTER STATUS", "File", 5),
+        ("SHOW OPEN TABLES", "Database", 4),
+        ("SHOW PROFILES", "Query_ID", 3),
+        ("SELECT NAME FROM information_schema.INNODB_METRICS", "NAME", 1),
+        ("SELECT * FROM performance_schema.events_waits_history_long", "THREAD_ID", 19),
+    ] {
+        let rows = client.table(statement);
+        assert_eq!((rows.columns[0].as_str(), rows.columns.len()), (first, columns), "{statement}");
+        assert!(rows.rows.is_empty(), "{statement}");
+    }
+    assert_eq!(client.rows("SHOW ENGINE INNODB STATUS"), ["InnoDB||"]);
+}
+
+#[test]
+fn a_table_is_described_in_part() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    client.ok("CREATE TABLE t (a_b INT, axb INT, c VARCHAR(5)) DUPLICATE KEY(a_b)");
+    let columns = |client: &mut Client, sql: &str| -> Vec<String> {
+        let rows = client.rows(sql);
+        rows.iter().map(|row| row.split('|').next().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(columns(client, "DESC t a_b"), ["a_b"]);
+    assert_eq!(columns(client, "DESCRIBE t 'a%'"), ["a_b", "axb"]);
+    assert_eq!(columns(client, "EXPLAIN t c"), ["c"]);
+    assert_eq!(columns(client, "DESC t"), ["a_b", "axb", "c"]);
+}
+
+/// As object-relational mappers write associations: the server gives the key, so no row of it exists.
+#[test]
+fn a_row_whose_key_the_server_gives_is_inserted_whatever_it_would_update() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    client.ok("CREATE TABLE t (id BIGINT NOT NULL AUTO_INCREMENT, n VARCHAR(5)) UNIQUE KEY(id)");
+    let insert = "INSERT INTO t (n) VALUES ('x') ON DUPLICATE KEY UPDATE id = id";
+    assert_eq!(client.ok(insert).affected_rows, 1);
+    assert_eq!(
+        client
+            .ok("INSERT INTO t (n) VALUES ('y'), ('z') ON DUPLICATE KEY UPDATE n = VALUES(n)")
+            .affected_rows,
+        2
+    );
+    assert_eq!(client.rows("SELECT n FROM t ORDER BY n"), ["x", "y", "z"]);
+}
+
+#[test]
+fn null_is_the_default_of_a_column_that_has_none() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    client.ok("CREATE TABLE t (k INT, n VARCHAR(5)) DUPLICATE KEY(k)");
+    client.ok("ALTER TABLE t MODIFY COLUMN n VARCHAR(20) DEFAULT NULL");
+    client.refused(
+        "ALTER TABLE t MODIFY COLUMN n VARCHAR(30) DEFAULT 'x'",
+        1105,
+        "Can not change default value",
+    );
+    client.ok("INSERT INTO t (k) VALUES (1)");
+    assert_eq!(client.value("SELECT n FROM t"), "NULL");
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub(crate) struct ExplicitTransaction {
     pub(in crate::session) savepoints: Vec<(String, Savepoint)>,
     /// Going back to a savepoint was asked for and not possible: nothing of it may be stored.
     is_doomed: bool,
+    /// Its own access mode; `None`: the session's.
+    pub(in crate::session) only_reads: Option<bool>,
 }
 
 /// A place in a transaction.
@@ -55,7 +57,11 @@ struct TransactionLoad {
 }
 
 impl EngineSession {
-    pub(in crate::session) async fn begin(&mut self, label: Option<String>) -> Result<Answer, SqlError> {
+    pub(in crate::session) async fn begin(
+        &mut self,
+        label: Option<String>,
+        only_reads: Option<bool>,
+    ) -> Result<Answer, SqlError> {
         if self.transaction.is_none() {
             let label_is_kept = label.is_some();
             let label = match label {
@@ -69,6 +75,7 @@ impl EngineSession {
                 inserts: 0,
                 savepoints: Vec::new(),
                 is_doomed: false,
+                only_reads,
             });
         }
         let label = self.transaction.as_ref().map(|transaction| &transaction.label);

@@ -43,6 +43,11 @@ pub(super) fn upsert(
             "column '{unknown}' has no new value: name it among the inserted columns"
         )));
     }
+    // A row whose key the server gives is none that exists.
+    let is_given = |column: &ColumnDef| column.is_key && column.auto_increment.is_some();
+    if def.schema.visible().any(|column| is_given(column) && !has(inserted, &column.name)) {
+        return Ok(Upsert::Whole);
+    }
     let (mut lacks_columns, mut keeps_columns) = (false, false);
     for column in def.schema.visible() {
         let (is_inserted, is_updated) = (has(inserted, &column.name), has(updated, &column.name));

@@ -216,7 +216,7 @@ fn users_are_created_and_altered_with_passwords() {
 
 #[test]
 fn transactions_begin_and_end_in_all_their_words() {
-    let begin = |label: Option<&str>| Statement::Begin { label: label.map(Into::into) };
+    let begin = |label: Option<&str>| Statement::Begin { label: label.map(Into::into), only_reads: None };
     for sql in [
         "begin",
         "BEGIN WORK;",
@@ -335,6 +335,30 @@ fn every_show_is_known_by_its_words() {
         ("show procedure status", Show::ProcedureStatus { filter: None }),
         ("show function status", Show::FunctionStatus { filter: None }),
         ("show plugins", Show::Plugins),
+        ("show slave status", Show::Unused(UnusedPart::SlaveStatus)),
+        ("SHOW REPLICA STATUS FOR CHANNEL 'c'", Show::Unused(UnusedPart::ReplicaStatus)),
+        ("show slave hosts", Show::Unused(UnusedPart::SlaveHosts)),
+        ("show replicas", Show::Unused(UnusedPart::Replicas)),
+        ("show master status", Show::Unused(UnusedPart::BinaryLogStatus)),
+        ("show profiles", Show::Unused(UnusedPart::Profiles)),
+        ("show open tables from d where In_use > 0", Show::Unused(UnusedPart::OpenTables)),
+        ("SHOW ENGINE INNODB STATUS", Show::Unused(UnusedPart::EngineStatus)),
+        (
+            "desc t a_b",
+            Show::Columns {
+                full: false,
+                table: name(None, "t"),
+                filter: Some(ShowFilter::Like("a\\_b".to_owned())),
+            },
+        ),
+        (
+            "describe t 'a%'",
+            Show::Columns {
+                full: false,
+                table: name(None, "t"),
+                filter: Some(ShowFilter::Like("a%".to_owned())),
+            },
+        ),
         ("show privileges", Show::Privileges),
         ("show catalogs", Show::Catalogs { filter: None }),
         ("show delete from d", Show::Delete { db: db() }),

@@ -37,7 +37,7 @@ fn value(fields: &mut Fields<'_>, kind: ColumnKind) -> io::Result<String> {
             let end = if digits == 0 { 19 } else { 20 + digits };
             moment(fields)?[..end].to_owned()
         }
-        (11, _) => return Err(broken("a TIME in binary form, which this client does not read")),
+        (11, _) => clock(fields)?,
         _ => fields.text()?.ok_or_else(|| broken("a NULL that the row's bits do not tell"))?,
     })
 }
@@ -54,6 +54,25 @@ fn moment(fields: &mut Fields<'_>) -> io::Result<String> {
     let [y0, y1, month, day, hour, minute, second, micros @ ..] = bytes;
     let (year, micros) = (u16::from_le_bytes([y0, y1]), u32::from_le_bytes(micros));
     Ok(format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micros:06}"))
+}
+
+/// A TIME, with six digits after the point if it has any.
+fn clock(fields: &mut Fields<'_>) -> io::Result<String> {
+    let [length] = fields.array()?;
+    let mut bytes = [0; 12];
+    let given = fields.bytes(length.into())?;
+    bytes
+        .get_mut(..given.len())
+        .ok_or_else(|| broken("a time of more than 12 bytes"))?
+        .copy_from_slice(given);
+    let [is_negative, d0, d1, d2, d3, hour, minute, second, micros @ ..] = bytes;
+    let hours = u64::from(u32::from_le_bytes([d0, d1, d2, d3])) * 24 + u64::from(hour);
+    let sign = if is_negative == 0 { "" } else { "-" };
+    let text = format!("{sign}{hours:02}:{minute:02}:{second:02}");
+    Ok(match u32::from_le_bytes(micros) {
+        0 => text,
+        micros => format!("{text}.{micros:06}"),
+    })
 }
 
 #[cfg(test)]

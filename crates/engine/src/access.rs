@@ -300,6 +300,10 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         | Statement::RenameTables(_)
         | Statement::DropTables { .. }
         | Statement::Maintain { .. }
+        // What is executed is checked like any statement.
+        | Statement::Prepare { .. }
+        | Statement::Execute { .. }
+        | Statement::Deallocate { .. }
         | Statement::Query(_)
         | Statement::Outfile(_)
         | Statement::SelectInto { .. }

@@ -6,6 +6,7 @@ mod compat;
 mod definitions;
 mod ends;
 mod jobs;
+mod named_statements;
 mod names;
 mod outfile;
 mod prepared;
@@ -98,6 +99,10 @@ pub(crate) struct EngineSession {
     variables_charge: SessionCharge,
     transaction: Option<ExplicitTransaction>,
     statements: HashMap<u32, KeptStatement>,
+    /// Ids of prepared statements by their names in SQL.
+    named_statements: HashMap<String, u32>,
+    /// How many statements got a name so far.
+    named_before: u32,
     /// The plan of the last INSERT … VALUES: a driver sends the same head again and again.
     last_plan: Option<PlannedInsert>,
     builder: OwnBuilder,
@@ -143,6 +148,8 @@ impl EngineSession {
             user_variables: Arc::default(),
             transaction: None,
             statements: HashMap::new(),
+            named_statements: HashMap::new(),
+            named_before: 0,
             last_plan: None,
             builder: OwnBuilder::default(),
             pending_load: None,
@@ -313,6 +320,9 @@ impl EngineSession {
             }
             Statement::Compute(query) => self.run_compute(&query, params).await,
             Statement::Maintain { verb, tables } => self.run_maintain(verb, &tables).await,
+            Statement::Prepare { name, text } => self.run_prepare(&name, text).await,
+            Statement::Execute { name, variables } => self.run_execute(&name, &variables).await,
+            Statement::Deallocate { name } => self.run_deallocate(&name),
             Statement::Empty => Ok(Answer::ok()),
             other => self.run_admin(other).await,
         }
@@ -337,6 +347,7 @@ impl EngineSession {
         self.user_variables = Arc::default();
         self.variables_charge = self.memory.charge();
         self.statements.clear();
+        self.named_statements.clear();
         self.last_plan = None;
         self.last_insert = None;
         self.last_insert_id = 0;

@@ -73,6 +73,12 @@ impl Column {
         }
     }
 
+    /// A column of TIMEs that are texts.
+    #[must_use]
+    pub fn clock(name: impl Into<String>) -> Self {
+        Self::time(name.into(), None)
+    }
+
     /// Describes a column of which only Arrow's type is known. Types that MySQL lacks become text.
     #[must_use]
     pub fn from_arrow(name: impl Into<String>, arrow_type: &ArrowType) -> Self {

@@ -22,7 +22,8 @@ use crate::planning::{LastRule, StopRule, interleaved};
 use crate::run::giving_way::joins_give_way;
 use crate::run::memory::{self, PoolOfProcess};
 use crate::run::output::{self, Nested};
-use crate::run::{places, rows};
+use crate::run::places::{self, PlacedRows};
+use crate::run::rows;
 use crate::scan::provider::SnapshotProvider;
 use crate::scan::stream_table;
 use crate::scan::table_functions::TableFunctions;
@@ -272,6 +273,29 @@ impl QueryEngine {
             let functions = TableFunctions::of_statement(ROWS_FUNCTION, provider);
             let result = self.run(session, &delete.places(), params, functions, Nested::Shown).await?;
             places::found_rows(result, snapshot).await
+        })
+    }
+
+    /// The rows of the snapshot's data files that a query of [`tributary_sql::Update::places_and`] finds, with its values as loads
+    /// see them.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    #[must_use]
+    pub fn rows_to_update<'a>(
+        &'a self,
+        session: &'a SessionView,
+        query: &'a SelectQuery,
+        params: &'a [ScalarValue],
+        table: &'a Table,
+        snapshot: &'a Arc<Snapshot>,
+    ) -> BoxFuture<'a, Result<PlacedRows, SqlError>> {
+        Box::pin(async move {
+            let provider = SnapshotProvider::with_places(table, snapshot, self.store_url.clone());
+            let provider = Arc::new(provider.map_err(|error| plan_error(&error))?);
+            let functions = TableFunctions::of_statement(ROWS_FUNCTION, provider);
+            let result = self.run(session, query, params, functions, Nested::Kept).await?;
+            Ok(PlacedRows::new(result, Arc::clone(snapshot)))
         })
     }
 

@@ -81,6 +81,8 @@ pub struct MySqlFunction {
     digits: Option<fn(&ReturnFieldArgs<'_>) -> Option<u8>>,
     /// The type of its results, if Arrow's type is ambiguous.
     makes: Option<tributary_types::DataType>,
+    /// Whether its texts are TIMEs.
+    is_clock: bool,
     /// The declared type of its results, if the arguments determine it.
     keeps: Option<keeping::Keeps>,
     body: Body,
@@ -97,6 +99,7 @@ impl MySqlFunction {
             returns: Returns::Fixed(returns),
             digits: None,
             makes: None,
+            is_clock: false,
             keeps: None,
             body,
             signature: Signature::one_of(
@@ -138,6 +141,12 @@ impl MySqlFunction {
 
     fn making(mut self, declared: tributary_types::DataType) -> Self {
         self.makes = Some(declared);
+        self
+    }
+
+    /// Its texts are TIMEs.
+    fn clock(mut self) -> Self {
+        self.is_clock = true;
         self
     }
 
@@ -204,6 +213,9 @@ impl ScalarUDFImpl for MySqlFunction {
             Returns::Fixed(_) | Returns::Of(_) => {}
         }
         let field = Field::new(self.name, data_type, true);
+        if self.is_clock && *field.data_type() == DataType::Utf8 {
+            return Ok(Arc::new(field.with_metadata(metadata::of_clock())));
+        }
         let digits = self.digits.and_then(|of| of(&args));
         Ok(Arc::new(match digits {
             Some(digits) if *field.data_type() == DATETIME => {

@@ -30,5 +30,6 @@ pub use namespace::{
 };
 pub use planning::Stop;
 pub use run::output::Nested;
+pub use run::places::PlacedRows;
 pub use types::metadata::declared as declared_type;
 pub use types::shown::type_text;

@@ -118,6 +118,8 @@ pub struct ResultColumn {
     /// It is of a unique key of that table, and never NULL.
     pub is_key: bool,
     pub nullable: bool,
+    /// Its texts are TIMEs, which are no type of tables.
+    pub is_clock: bool,
 }
 
 impl ResultColumn {
@@ -144,6 +146,7 @@ impl ResultColumn {
             original_name: None,
             is_key: false,
             nullable: true,
+            is_clock: false,
         }
     }
 }

@@ -3,7 +3,6 @@
 use crate::changes;
 use crate::channels;
 use crate::counts::Counts;
-use crate::deletes::DeletionId;
 use crate::feeds;
 use crate::folds::{LOADS_MAX, aggregate};
 use crate::increments;
@@ -21,6 +20,7 @@ use crate::rows::{self, KEYS, Wanted, batch_of, block_of};
 use crate::shared_job;
 use crate::temporary;
 use crate::trace::note;
+use crate::updates;
 use crate::world::World;
 use futures::future::join_all;
 use std::collections::BTreeSet;
@@ -74,6 +74,9 @@ async fn act(world: &Rc<World>) {
     }
     if has_few_keys(&table) && world.throw(|dice| dice.one_in(30)) {
         return keys_in_doubt(world, &table).await;
+    }
+    if !has_few_keys(&table) && world.throw(|dice| dice.one_in(20)) {
+        return Box::pin(updates::update(world, &table, Hurry::None)).await;
     }
     if changes::is_often_changed(&table.def()) && world.throw(|dice| dice.one_in(10)) {
         return changes::change(world, &table).await;
@@ -138,7 +141,7 @@ pub async fn request<T>(world: &World, work: impl Future<Output = T>) -> Option<
 }
 
 /// Leaves a request after a while.
-async fn leave<T>(world: &World, work: impl Future<Output = T>) -> Option<T> {
+pub async fn leave<T>(world: &World, work: impl Future<Output = T>) -> Option<T> {
     let patience = world.throw(|dice| dice.below(3_000));
     tokio::select! {
         biased;
@@ -617,7 +620,7 @@ impl From<TableError> for NotDeleted {
 
 /// How soon a deletion is left.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Hurry {
+pub enum Hurry {
     /// Seldom.
     None,
     /// While it looks for rows or writes, most often.
@@ -662,12 +665,16 @@ async fn delete(world: &Rc<World>, table: &Arc<Table>, hurry: Hurry) {
     if is_unique(table) {
         return;
     }
+    if !has_few_keys(table) && world.throw(|dice| dice.one_in(3)) {
+        return Box::pin(updates::update(world, table, hurry)).await;
+    }
     let (id, wanted) = if has_few_keys(table) {
         let keys = keys_to_delete(world);
         let id = world.model.borrow_mut().delete_of_keys_begins(table.id(), keys.clone());
         (id, Wanted::Keys(keys))
     } else {
-        let Some((id, rows)) = rows_to_delete(world, table) else { return };
+        let Some(rows) = rows_to_change(world, table) else { return };
+        let Some((id, rows)) = world.model.borrow_mut().delete_begins(table.id(), &rows) else { return };
         (id, Wanted::Rows(rows.into_iter().collect()))
     };
     note!(world.trace, "delete", id, 0, "deletion {id} of {wanted:?} of table {}", table.id());
@@ -707,13 +714,13 @@ fn keys_to_delete(world: &World) -> BTreeSet<i64> {
     })
 }
 
-/// Rows of some loads of the table that were never deleted.
-fn rows_to_delete(world: &World, table: &Table) -> Option<(DeletionId, Vec<i64>)> {
+/// Rows of some loads of the table.
+pub fn rows_to_change(world: &World, table: &Table) -> Option<Vec<i64>> {
     let loads: Vec<(LoadId, u64)> = world.model.borrow().deletable(table.id());
     if loads.is_empty() {
         return None;
     }
-    let rows = world.throw(|dice| {
+    Some(world.throw(|dice| {
         let count = dice.between(1, 4);
         let all_of_all = dice.one_in(6);
         let loads: Vec<_> = if all_of_all { loads } else { (0..count).map(|_| dice.pick(&loads)).collect() };
@@ -726,8 +733,7 @@ fn rows_to_delete(world: &World, table: &Table) -> Option<(DeletionId, Vec<i64>)
         rows.sort_unstable();
         rows.dedup();
         rows
-    });
-    world.model.borrow_mut().delete_begins(table.id(), &rows)
+    }))
 }
 
 /// As the engine does it: the catalog first, then the table, and back if its rows can't follow.

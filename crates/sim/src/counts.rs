@@ -54,6 +54,8 @@ counts! {
     switched_partitions: "temporary partitions that replaced others",
     deletions: "deletions",
     deleted_rows: "rows deleted",
+    updates: "updates",
+    updated_rows: "rows updated",
     dropped_tables: "tables dropped",
     added_columns: "columns added",
     increments: "values of AUTO_INCREMENT given",

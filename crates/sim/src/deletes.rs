@@ -29,6 +29,8 @@ struct Deletion {
     visible: Vec<i64>,
     /// A truncation came in between: rows may be missing for another reason.
     disturbed: bool,
+    /// The load that replaces the rows, and its rows.
+    becomes: Option<(LoadId, u64)>,
 }
 
 /// All deletions of one simulation.
@@ -54,8 +56,15 @@ impl Deletions {
             self.rows.entry(*row).or_insert(RowFate::Unsure);
         }
         self.next += 1;
-        self.open.insert(self.next, Deletion { table, visible, disturbed });
+        self.open.insert(self.next, Deletion { table, visible, disturbed, becomes: None });
         self.next
+    }
+
+    /// Records that an update replaces the rows of a deletion by those of a load: together, or not at all.
+    pub fn becomes(&mut self, id: DeletionId, load: LoadId, rows: u64) {
+        if let Some(deletion) = self.open.get_mut(&id) {
+            deletion.becomes = Some((load, rows));
+        }
     }
 
     /// Records that a deletion of all rows of some keys of a table that folds is about to be sent: of visible rows, and of others
@@ -164,7 +173,7 @@ impl Deletions {
     /// `self` was taken are in `disturbed`.
     ///
     /// # Errors
-    /// A deletion of which only a part is visible.
+    /// A deletion of which only a part is visible, or an update without the rows that it brings.
     pub fn check_whole(
         &self,
         table: TableId,
@@ -181,6 +190,21 @@ impl Deletions {
             if let (Some(there), Some(gone)) = (there, gone) {
                 return Err(Violation(format!(
                     "{where_} shows row {there} and not row {gone}, which one deletion deletes"
+                )));
+            }
+            let Some((load, rows)) = open.becomes else { continue };
+            if open.visible.is_empty() || rows_of(load, rows).any(|row| now.knows(row)) {
+                continue;
+            }
+            let is_shown = rows_of(load, rows).any(&shows);
+            if let Some(old) = there.filter(|_| is_shown) {
+                return Err(Violation(format!(
+                    "{where_} shows row {old} and load {load}, which replaces it"
+                )));
+            }
+            if let Some(old) = gone.filter(|_| !is_shown) {
+                return Err(Violation(format!(
+                    "{where_} shows neither row {old} nor load {load}, which replaces it"
                 )));
             }
         }
@@ -268,6 +292,22 @@ mod tests {
         assert!(alive.check(1, 1, &shown(&[]), "").is_err(), "it was shown after a recovery");
         deletions.settle(TABLE, &BTreeSet::from([1, 2]), whole(&[]));
         assert!(deletions.check(1, 1, &shown(&[1000]), "").is_err(), "it was gone after a recovery");
+    }
+
+    #[test]
+    fn an_update_without_an_answer_shows_its_old_rows_or_its_new_ones() {
+        let mut deletions = Deletions::default();
+        let id = deletions.begins(TABLE, vec![1000, 2000], &[], false);
+        deletions.becomes(id, 7, 2);
+        let check = |deletions: &Deletions, rows: &'static [i64]| {
+            deletions.check_whole(TABLE, |row| rows.contains(&row), deletions, "")
+        };
+        check(&deletions, &[1000, 2000]).unwrap();
+        check(&deletions, &[7000, 7001]).unwrap();
+        assert!(check(&deletions, &[]).is_err(), "rows are lost");
+        assert!(check(&deletions, &[1000, 2000, 7000, 7001]).is_err(), "rows are there twice");
+        deletions.begins(TABLE, vec![7000, 7001], &[], false);
+        check(&deletions, &[]).expect("the new rows may be deleted");
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub mod shares;
 mod store;
 pub mod temporary;
 mod trace;
+mod updates;
 pub mod winners;
 mod world;
 

@@ -250,9 +250,15 @@ impl Model {
                 "transaction {txn} of load {id} has label {label} and had {known} before"
             ));
         }
+        self.load(id).txn = Some(txn);
+        self.is_acknowledged(id);
+        Ok(())
+    }
+
+    /// Records what the answer to a load says of its rows.
+    fn is_acknowledged(&mut self, id: LoadId) {
         let now = self.order.tick();
         let load = self.load(id);
-        load.txn = Some(txn);
         load.place.acknowledged(now);
         load.fate = match load.kind {
             Kind::TwoPhase => Fate::Prepared,
@@ -264,7 +270,6 @@ impl Model {
         if load.fate == Fate::Visible {
             load.place.visible(now);
         }
-        Ok(())
     }
 
     /// Records that the client was told that the load failed as a whole.
@@ -378,6 +383,33 @@ impl Model {
         let (visible, others): (Vec<i64>, Vec<i64>) = rows.iter().partition(|row| is_visible(row));
         let disturbed = self.is_wiping(table);
         (!rows.is_empty()).then(|| (self.deletions.begins(table, visible, &others, disturbed), rows))
+    }
+
+    /// Records that an update of some of these rows is about to be sent: of visible rows without a deletion, in whose place come the
+    /// rows of a load. `None` if none are left.
+    pub fn update_begins(&mut self, table: TableId, rows: &[i64]) -> Option<(DeletionId, LoadId, Vec<i64>)> {
+        let rows: Vec<i64> = rows.iter().copied().filter(|row| self.is_certain(table, *row)).collect();
+        if rows.is_empty() {
+            return None;
+        }
+        let disturbed = self.is_wiping(table);
+        let deletion = self.deletions.begins(table, rows.clone(), &[], disturbed);
+        let load = self.begin(table, Kind::Off, rows.len() as u64, None);
+        self.deletions.becomes(deletion, load, rows.len() as u64);
+        Some((deletion, load, rows))
+    }
+
+    /// Whether every query shows the row.
+    fn is_certain(&self, table: TableId, row: i64) -> bool {
+        let id = (row / ROWS_PER_LOAD) as LoadId;
+        let is_there = |load: &Load| load.table == table && load.fate == Fate::Visible;
+        !self.deletions.knows(row) && self.loads.get(&id).is_some_and(is_there) && !self.goes_away(table, id)
+    }
+
+    /// Records that an update was answered with success.
+    pub fn updated(&mut self, deletion: DeletionId, load: LoadId) {
+        self.deletions.done(deletion);
+        self.is_acknowledged(load);
     }
 
     /// A deletion of all rows of some keys of a table that folds is about to be sent.

@@ -196,6 +196,21 @@ pub enum Statement {
         if_exists: bool,
         force: bool,
     },
+    /// `PREPARE name FROM …`; names are in lower case.
+    Prepare {
+        name: String,
+        text: PreparedText,
+    },
+    /// `EXECUTE name [USING @x, …]`
+    Execute {
+        name: String,
+        /// In lower case.
+        variables: Vec<String>,
+    },
+    /// `DEALLOCATE PREPARE name`
+    Deallocate {
+        name: String,
+    },
     /// `DO expression, …`: a query whose rows nobody sees.
     Compute(SelectQuery),
     /// `CHECK TABLE t, …` and the like
@@ -299,10 +314,7 @@ impl Delete {
     /// which replaces the table.
     #[must_use]
     pub fn places(&self) -> SelectQuery {
-        let column = |name| sp::Expr::Identifier(sp::Ident::with_quote('`', name));
-        // With a name that no text can have.
-        let function = vec![sp::Ident::new(ROWS_FUNCTION)];
-        self.rows.select(function, &PartitionNames::Any, [FILE_COLUMN, ROW_COLUMN].map(column))
+        self.rows.places(Vec::new())
     }
 }
 
@@ -313,6 +325,14 @@ pub struct Update {
     /// Each column with its qualifiers, and its new value.
     pub assignments: Vec<(Vec<String>, Assigned)>,
     pub rows: TargetRows,
+}
+
+impl Update {
+    /// The rows to update and these values of each: the query of [`Delete::places`] with further columns.
+    #[must_use]
+    pub fn places_and(&self, values: Vec<sp::Expr>) -> SelectQuery {
+        self.rows.places(values)
+    }
 }
 
 /// The new value of a column.
@@ -367,6 +387,15 @@ impl TargetRows {
         }
     }
 
+    /// The query with the table function [`ROWS_FUNCTION`] for the table, with the places of the rows and these columns.
+    fn places(&self, columns: Vec<sp::Expr>) -> SelectQuery {
+        let column = |name| sp::Expr::Identifier(sp::Ident::with_quote('`', name));
+        // With a name that no text can have.
+        let function = vec![sp::Ident::new(ROWS_FUNCTION)];
+        let places = [FILE_COLUMN, ROW_COLUMN].map(column);
+        self.select(function, &PartitionNames::Any, places.into_iter().chain(columns))
+    }
+
     /// The query with `relation` for the table (a table function if it has one part), of which these partitions are read, and with
     /// these columns.
     #[must_use]
@@ -397,12 +426,20 @@ fn select_of(query: &mut sp::Query) -> &mut sp::Select {
     }
 }
 
-/// The table function that a [`Delete`] reads. No client can call it so.
+/// The table function that a [`Delete`], or an [`Update`] by position, reads. No client can call it so.
 pub const ROWS_FUNCTION: &str = "tributary.rows";
 /// Its column with the number of a data file.
 pub const FILE_COLUMN: &str = "tributary.file";
 /// Its column with a row's position in the file.
 pub const ROW_COLUMN: &str = "tributary.row";
+
+/// The text of a statement that is prepared by SQL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PreparedText {
+    Written(String),
+    /// The text that this user variable has.
+    Variable(String),
+}
 
 /// `INSERT [INTO] …` and `INSERT OVERWRITE TABLE …`.
 #[derive(Clone, Debug, PartialEq)]
@@ -569,6 +606,11 @@ pub enum AlterOp {
     ModifyColumnComment {
         name: String,
         comment: String,
+    },
+    /// `ALTER [COLUMN] c SET DEFAULT …`, or without a value `DROP DEFAULT`.
+    ColumnDefault {
+        name: String,
+        default: Option<DefaultValue>,
     },
     RenameTable {
         to: String,

@@ -140,6 +140,9 @@ impl Statement {
                 WithoutEffect::LeftOut => "ALTER",
             },
             Self::RenameTables(_) => "RENAME",
+            Self::Prepare { .. } => "PREPARE",
+            Self::Execute { .. } => "EXECUTE",
+            Self::Deallocate { .. } => "DEALLOCATE",
             Self::DropTables { .. } => "DROP",
             Self::Compute(_) => "DO",
             Self::Maintain { verb, .. } => match verb {

@@ -16,6 +16,7 @@ mod mysql;
 mod nested_types;
 mod outfile;
 pub(crate) mod partition;
+mod prepared;
 mod query;
 mod recycle;
 mod rollup;
@@ -165,6 +166,12 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         "REVOKE" => grant::revoke(cursor),
         "KILL" => user::kill(cursor),
         "UNLOCK" | "LOCK" | "FLUSH" => mysql::without_effect(cursor),
+        "PREPARE" => prepared::prepare(cursor),
+        "EXECUTE" => prepared::execute(cursor),
+        "DEALLOCATE" => {
+            cursor.advance();
+            prepared::deallocate(cursor)
+        }
         "RENAME" => mysql::rename_tables(cursor),
         "DO" => mysql::compute(cursor),
         "CHECK" | "ANALYZE" | "OPTIMIZE" | "REPAIR" | "CHECKSUM" => mysql::maintain(cursor),

@@ -52,9 +52,36 @@ pub fn without_secrets(sql: &str) -> Cow<'_, str> {
 fn all_secrets(sql: &str) -> Vec<Range<usize>> {
     let mut secrets = secrets(sql);
     secrets.extend(passwords(sql));
+    secrets.extend(statements_in_texts(sql));
     secrets.sort_unstable_by_key(|secret| (secret.start, usize::MAX - secret.end));
     secrets.dedup_by(|next, before| next.start < before.end);
     secrets
+}
+
+/// The positions of texts of PREPARE and SET that are statements with secrets, without the quotes around them.
+fn statements_in_texts(sql: &str) -> Vec<Range<usize>> {
+    let first =
+        sql.trim_start().split(|letter: char| !letter.is_ascii_alphabetic()).next().unwrap_or_default();
+    if !["PREPARE", "SET"].iter().any(|word| first.eq_ignore_ascii_case(word)) {
+        return Vec::new();
+    }
+    let bytes = sql.as_bytes();
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        let (mut next, _) = skip_lexeme(bytes, at);
+        if let quote @ (b'\'' | b'"') = bytes[at] {
+            next = doubled(bytes, next, quote);
+            let text = inside(&bytes[at..next], at);
+            let quote = char::from(quote).to_string();
+            let written = sql[text.clone()].replace(&format!("{quote}{quote}"), &quote);
+            let written = written.replace("\\'", "'").replace("\\\"", "\"");
+            if !secrets(&written).is_empty() || !passwords(&written).is_empty() {
+                found.push(text);
+            }
+        }
+        at = next;
+    }
+    found
 }
 
 /// Finds the secrets, without the quotes around them.
@@ -257,6 +284,10 @@ mod tests {
                 "DATA INFILE('http://***@host/a?***') 'https://host/?***' 'a://***@",
             ),
             (r#"SELECT "secret", "a" = "b""#, r#"SELECT "secret", "a" = "b""#),
+            ("PREPARE s FROM 'CREATE USER u IDENTIFIED BY ''hush'''", "PREPARE s FROM '***'"),
+            (r#"PREPARE s FROM "ALTER USER u IDENTIFIED BY \"hush\"""#, r#"PREPARE s FROM "***""#),
+            (r"set @a = 'x', @b = 'CREATE USER u IDENTIFIED BY \'hush", "set @a = 'x', @b = '***"),
+            ("PREPARE s FROM 'SELECT ''a'' = ?'", "PREPARE s FROM 'SELECT ''a'' = ?'"),
             (
                 "SELECT 'ü', \"http.header.Authorization\" = 'Basic ü'",
                 "SELECT 'ü', \"http.header.Authorization\" = '***'",

@@ -150,6 +150,7 @@ fn column_def(spec: &ColumnSpec, id: ColumnId) -> Result<ColumnDef, SqlError> {
         nullable,
         is_key: spec.is_key,
         default: spec.default.clone(),
+        filled: None,
         comment: spec.comment.clone().unwrap_or_default(),
         hidden: None,
         aggregation: spec.aggregation,

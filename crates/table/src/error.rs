@@ -118,6 +118,12 @@ pub enum TableError {
     Raced { location: String, attempts: u32 },
     #[error("rows of table '{table}' are deleted by their keys, because it has one row for each key")]
     UniqueDelete { table: String },
+    #[error("rows of table '{table}' are updated by their keys, because it has one row for each key")]
+    KeyedUpdate { table: String },
+    #[error(
+        "others changed the rows of table '{table}' again and again while the UPDATE ran; nothing of it was stored, run it again"
+    )]
+    Outrun { table: String },
     #[error("{reason} (in the data file {file})")]
     Unconvertible { reason: String, file: String },
     #[error("a schema change of table '{table}' is under way; wait until it has ended")]

@@ -24,6 +24,7 @@ pub use rewrite::compact::CompactReport;
 pub use rewrite::delete::{DeleteReport, FoundRows};
 pub use rewrite::flush::FlushReport;
 pub use rewrite::sweep::SweepReport;
+pub use rewrite::update::RowUpdate;
 pub use stuck::Stuck;
 
 use crate::ambient::now_ms;
@@ -39,7 +40,7 @@ use delta_versions::DeltaVersions;
 use object_store::path::Path;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use stuck::Failures;
 use tributary_types::lock::{Rank, Ranked};
@@ -61,6 +62,8 @@ pub struct Table {
     changing: AtomicBool,
     /// The sweep deletes none of the table's files.
     keeps_all_files: AtomicBool,
+    /// Updates that look for rows; compactions wait for them.
+    updates: AtomicUsize,
     /// Of the files that the last query of all of them met.
     bounds: parking_lot::Mutex<Option<Arc<FileBounds>>>,
     failures: Failures,
@@ -236,6 +239,7 @@ impl Table {
             closed: AtomicBool::new(false),
             changing: AtomicBool::new(false),
             keeps_all_files: AtomicBool::new(false),
+            updates: AtomicUsize::new(0),
             bounds: parking_lot::Mutex::default(),
             failures: Failures::default(),
         });

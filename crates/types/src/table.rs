@@ -167,6 +167,9 @@ pub struct ColumnDef {
     /// `None`: a load that omits the column gets NULL if it is nullable, else is refused.
     #[serde(default)]
     pub default: Option<DefaultValue>,
+    /// The value of rows from before the column was added, if it is not the default: that was changed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filled: Option<DefaultValue>,
     #[serde(default)]
     pub comment: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -219,6 +222,7 @@ impl ColumnDef {
             nullable: true,
             is_key: false,
             default: None,
+            filled: None,
             comment: String::new(),
             hidden: None,
             aggregation: None,
@@ -256,6 +260,15 @@ impl ColumnDef {
     #[must_use]
     pub fn aggregated(self, aggregation: Aggregation) -> Self {
         Self { aggregation: Some(aggregation), ..self }
+    }
+
+    /// The value of rows from before the column was added. `None`: NULL.
+    #[must_use]
+    pub const fn value_of_old_rows(&self) -> Option<&DefaultValue> {
+        match &self.filled {
+            Some(filled) => Some(filled),
+            None => self.default.as_ref(),
+        }
     }
 
     /// The column with a default.

@@ -159,10 +159,13 @@ const STATEMENTS: &[&str] = &[
     "ALTER TABLE d.t REPLACE WITH TABLE u",
     "DO 1",
     "CHECK TABLE d.t",
+    "PREPARE s FROM 'SELECT 1'",
+    "EXECUTE s",
+    "DEALLOCATE PREPARE s",
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 53] = [
+const KINDS: [&str; 56] = [
     "cancel alter table",
     "empty",
     "create database",
@@ -216,6 +219,9 @@ const KINDS: [&str; 53] = [
     "drop tables",
     "compute",
     "maintain",
+    "prepare",
+    "execute",
+    "deallocate",
 ];
 
 /// A new kind of statement does not compile without a name here, and needs one in [`STATEMENTS`] then.
@@ -228,6 +234,9 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::DropTables { .. } => "drop tables",
         Statement::Compute(_) => "compute",
         Statement::Maintain { .. } => "maintain",
+        Statement::Prepare { .. } => "prepare",
+        Statement::Execute { .. } => "execute",
+        Statement::Deallocate { .. } => "deallocate",
         Statement::CreateDatabase { .. } => "create database",
         Statement::DropDatabase { .. } => "drop database",
         Statement::CreateTable(_) => "create table",

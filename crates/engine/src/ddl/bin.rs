@@ -84,13 +84,13 @@ impl Ddl {
         Ok(true)
     }
 
-    /// Drops a database with its tables and views, which can be recovered.
+    /// Drops a database with its tables and views, which can be recovered. `false`: there is none.
     pub(crate) async fn recycle_database(
         self: &Arc<Self>,
         interrupt: Interrupt<'_>,
         name: &str,
         if_exists: bool,
-    ) -> Result<(), SqlError> {
+    ) -> Result<bool, SqlError> {
         loop {
             let turns = interrupt.wait(self.turns_to_drop(name, false)).await??;
             // Temporary partitions and tables without their rows are dropped permanently, in the same step of the catalog.
@@ -112,7 +112,7 @@ impl Ddl {
                 }
                 match self.catalog.recycle_database(name, bytes, self.unix_ms()).await {
                     Ok(_) => {}
-                    Err(CatalogError::NoDatabaseToDrop(_)) if if_exists => return Ok(()),
+                    Err(CatalogError::NoDatabaseToDrop(_)) if if_exists => return Ok(false),
                     Err(error) => return Err(error.into()),
                 }
                 self.names.remove_database(name)
@@ -121,7 +121,7 @@ impl Ddl {
                 self.end_use(table).await;
             }
             self.collect_garbage_later();
-            return Ok(());
+            return Ok(true);
         }
     }
 

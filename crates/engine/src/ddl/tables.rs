@@ -48,19 +48,20 @@ impl Ddl {
         self.names.ids().into_iter().collect::<BTreeSet<_>>() == kept
     }
 
+    /// Creates a database. `false`: it exists.
     pub(crate) async fn create_database(
         &self,
         interrupt: Interrupt<'_>,
         name: &str,
         if_not_exists: bool,
-    ) -> Result<(), SqlError> {
+    ) -> Result<bool, SqlError> {
         let _changing = interrupt.wait(self.changing()).await?;
         if if_not_exists && self.names.has_database(name) {
-            return Ok(());
+            return Ok(false);
         }
         let id = self.catalog.create_database(name).await?;
         self.names.add_database(name, id);
-        Ok(())
+        Ok(true)
     }
 
     /// Creates the server's own database, unless it exists.
@@ -71,13 +72,14 @@ impl Ddl {
         Ok(())
     }
 
+    /// Drops a database. `false`: there is none.
     pub(crate) async fn drop_database(
         self: &Arc<Self>,
         interrupt: Interrupt<'_>,
         name: &str,
         if_exists: bool,
         force: bool,
-    ) -> Result<(), SqlError> {
+    ) -> Result<bool, SqlError> {
         if !force && self.keeps_dropped() && self.catalog.database_id(name).is_some() {
             return self.recycle_database(interrupt, name, if_exists).await;
         }
@@ -90,7 +92,7 @@ impl Ddl {
                 }
                 match self.catalog.drop_database(name).await {
                     Ok(_) => {}
-                    Err(CatalogError::NoDatabaseToDrop(_)) if if_exists => return Ok(()),
+                    Err(CatalogError::NoDatabaseToDrop(_)) if if_exists => return Ok(false),
                     Err(error) => return Err(error.into()),
                 }
                 self.names.remove_database(name)
@@ -99,24 +101,25 @@ impl Ddl {
                 self.end_use(table).await;
             }
             self.collect_garbage_later();
-            return Ok(());
+            return Ok(true);
         }
     }
 
+    /// Creates a table. `false`: there is one of this name.
     pub(crate) async fn create_table(
         self: &Arc<Self>,
         interrupt: Interrupt<'_>,
         create: &CreateTable,
         name: &TableRef,
-    ) -> Result<(), SqlError> {
+    ) -> Result<bool, SqlError> {
         if !self.is_free(name, create.if_not_exists)? {
-            return Ok(());
+            return Ok(false);
         }
         let def = self.new_def(create, name).await?;
-        self.add_table(interrupt, def, create.if_not_exists).await.map(drop)
+        Ok(self.add_table(interrupt, def, create.if_not_exists).await?.is_some())
     }
 
-    /// Creates a table as `source` is, without rows.
+    /// Creates a table as `source` is, without rows. `false`: there is one of this name.
     pub(crate) async fn create_table_like(
         self: &Arc<Self>,
         interrupt: Interrupt<'_>,
@@ -124,14 +127,14 @@ impl Ddl {
         name: &TableRef,
         if_not_exists: bool,
         rollups: Option<&[String]>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<bool, SqlError> {
         if !self.is_free(name, if_not_exists)? {
-            return Ok(());
+            return Ok(false);
         }
         let db_id = self.names.database_id(&name.db)?;
         let def = tributary_sql::like(source, name, db_id, self.catalog.next_table_id().await?, rollups)?;
         let def = self.with_dynamic_partitions(def, self.unix_ms())?;
-        self.add_table(interrupt, def, if_not_exists).await.map(drop)
+        Ok(self.add_table(interrupt, def, if_not_exists).await?.is_some())
     }
 
     /// Whether a table or view can have this name. If it may exist already, `false` is not an error.
@@ -217,19 +220,19 @@ impl Ddl {
         }
     }
 
-    /// Drops a table, which can be recovered unless that is forced, and its temporary partitions.
+    /// Drops a table, which can be recovered unless that is forced, and its temporary partitions. `false`: there is none.
     pub(crate) async fn drop_table_called(
         self: &Arc<Self>,
         interrupt: Interrupt<'_>,
         name: &TableRef,
         if_exists: bool,
         force: bool,
-    ) -> Result<(), SqlError> {
+    ) -> Result<bool, SqlError> {
         let is_recycled = !force && self.keeps_dropped();
         loop {
             let Some(table) = self.names.find(&name.db, &name.table) else {
                 if self.refuse_absent(interrupt, name, if_exists).await? {
-                    return Ok(());
+                    return Ok(false);
                 }
                 continue;
             };
@@ -251,7 +254,7 @@ impl Ddl {
                 let error = error.detail_text();
                 tracing::warn!(table = %name, error, "temporary partitions of a dropped table stay until the next start");
             }
-            return Ok(());
+            return Ok(true);
         }
     }
 

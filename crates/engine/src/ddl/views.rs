@@ -67,21 +67,24 @@ impl Ddl {
         self.put_view(turn, Some(view), renamed).await
     }
 
+    /// Drops a view. `false`: there is none.
     pub(crate) async fn drop_view(
         &self,
         _turn: &Changing<'_>,
         name: &TableRef,
         if_exists: bool,
-    ) -> Result<(), SqlError> {
+    ) -> Result<bool, SqlError> {
         if self.names.find(&name.db, &name.table).is_some() {
             return Err(SqlError::wrong_object(name, "VIEW", &format!("Use 'DROP TABLE {name}'")));
         }
         match self.catalog.drop_view(name).await {
-            Err(CatalogError::UnknownTable { .. } | CatalogError::UnknownDatabase(_)) if if_exists => Ok(()),
+            Err(CatalogError::UnknownTable { .. } | CatalogError::UnknownDatabase(_)) if if_exists => {
+                Ok(false)
+            }
             Err(error) => Err(error.into()),
             Ok(()) => {
                 self.names.changed();
-                Ok(())
+                Ok(true)
             }
         }
     }

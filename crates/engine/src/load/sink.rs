@@ -15,7 +15,7 @@ use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use tributary_decode::{Block, BlockError, blocks_to_batches};
 use tributary_ingest::memory::{AdmittedBody, InFlight};
 use tributary_ingest::{IncrementError, LoadRows};
-use tributary_table::{FileWriter, Table, TableError};
+use tributary_table::{FileWriter, Table, TableError, UnpublishedFiles};
 use tributary_types::{ErrorCode, Partitions, Retry, SqlError, TableSchema};
 
 /// A load that holds less is not counted: its memory is that of its packet or its connection, in bytes.
@@ -349,6 +349,21 @@ impl LoadSink {
     /// # Errors
     /// Rows can't be written; no data file is left.
     pub async fn take_files(&mut self) -> Result<LoadRows, SinkError> {
+        let files = self.finish_files().await?;
+        // The load waits for its group or its commit from here on, and should not keep others from their files.
+        (self.held, self.turn) = (None, None);
+        Ok(LoadRows::of_files(Arc::clone(&self.schema), files))
+    }
+
+    /// The rows as data files, however few they are. The files are durable.
+    ///
+    /// # Errors
+    /// As [`LoadSink::take_files`].
+    pub async fn into_files(mut self) -> Result<UnpublishedFiles, SinkError> {
+        self.finish_files().await
+    }
+
+    async fn finish_files(&mut self) -> Result<UnpublishedFiles, SinkError> {
         if let Err(error) = self.spill().await {
             if let Some(writer) = self.writer.take() {
                 writer.abort().await;
@@ -356,10 +371,7 @@ impl LoadSink {
             return Err(error);
         }
         let Some(writer) = self.writer.take() else { return Err(SinkError::Broken) };
-        let files = writer.finish().await?;
-        // The load waits for its group or its commit from here on, and should not keep others from their files.
-        (self.held, self.turn) = (None, None);
-        Ok(LoadRows::of_files(Arc::clone(&self.schema), files))
+        Ok(writer.finish().await?)
     }
 
     /// Gives up. On return the data files that were written are deleted.

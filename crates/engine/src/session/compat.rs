@@ -20,16 +20,32 @@ const SAVEPOINTS_MAX: usize = 1024;
 pub(crate) struct Warning {
     /// Something worth knowing; nothing is wrong.
     pub is_note: bool,
+    pub code: ErrorCode,
     pub text: String,
 }
 
 impl Warning {
     pub const fn note(text: String) -> Self {
-        Self { is_note: true, text }
+        Self::note_of(ErrorCode::Unknown, text)
+    }
+
+    /// A note with the number that MySQL gives it.
+    pub const fn note_of(code: ErrorCode, text: String) -> Self {
+        Self { is_note: true, code, text }
     }
 
     pub const fn of(text: String) -> Self {
-        Self { is_note: false, text }
+        Self { is_note: false, code: ErrorCode::Unknown, text }
+    }
+
+    /// `IF EXISTS` of a table or view that is not there.
+    pub fn unknown_table(name: &TableRef) -> Self {
+        Self::note_of(ErrorCode::UnknownTable, format!("Unknown table '{name}'"))
+    }
+
+    /// `IF NOT EXISTS` of a table or view that is there.
+    pub fn table_exists(name: &TableRef) -> Self {
+        Self::note_of(ErrorCode::TableExists, format!("Table '{}' already exists", name.table))
     }
 }
 
@@ -101,8 +117,18 @@ impl EngineSession {
 
     /// Adds notes to the answer of the statement that has just run.
     pub(super) fn with_notes(&mut self, answer: Answer, notes: Vec<String>) -> Answer {
-        let added = u16::try_from(notes.len()).unwrap_or(u16::MAX);
-        self.warnings.extend(notes.into_iter().map(Warning::note));
+        self.with_warnings(answer, notes.into_iter().map(Warning::note))
+    }
+
+    /// Adds warnings to the answer of the statement that has just run.
+    pub(super) fn with_warnings(
+        &mut self,
+        answer: Answer,
+        warnings: impl IntoIterator<Item = Warning>,
+    ) -> Answer {
+        let before = self.warnings.len();
+        self.warnings.extend(warnings);
+        let added = u16::try_from(self.warnings.len() - before).unwrap_or(u16::MAX);
         match answer {
             Answer::Done(done) => {
                 Answer::Done(Done { warnings: done.warnings.saturating_add(added), ..done })
@@ -210,11 +236,14 @@ impl EngineSession {
                 return Err(SqlError::new(ErrorCode::UnknownTable, text));
             }
         }
+        let mut absent = Vec::new();
         for name in &names {
             let killed = Interrupt::by_kill(&process.stop);
-            engine.ddl.drop_table_called(killed, name, if_exists, force).await?;
+            if !engine.ddl.drop_table_called(killed, name, if_exists, force).await? {
+                absent.push(Warning::unknown_table(name));
+            }
         }
-        Ok(Answer::ok())
+        Ok(self.with_warnings(Answer::ok(), absent))
     }
 
     /// RENAME TABLE: one table after the other. If one fails, those before it get their old names back.

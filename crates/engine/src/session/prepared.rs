@@ -54,6 +54,14 @@ impl KeptStatement {
         }
     }
 
+    /// A statement other than INSERT … VALUES.
+    pub(super) const fn general(&self) -> Option<&General> {
+        match &self.prepared {
+            PreparedStatement::Insert(_) => None,
+            PreparedStatement::General(general) => Some(general),
+        }
+    }
+
     /// Whether it is an INSERT … VALUES, of which clients send thousands a second.
     pub const fn is_values_insert(&self) -> bool {
         matches!(self.prepared, PreparedStatement::Insert(_))
@@ -67,12 +75,12 @@ enum PreparedStatement {
 }
 
 /// Any other statement.
-struct General {
-    text: String,
-    statement: Statement,
+pub(super) struct General {
+    pub(super) text: String,
+    pub(super) statement: Statement,
     /// Of the parts of it that are mapped.
-    notes: Vec<String>,
-    param_count: u16,
+    pub(super) notes: Vec<String>,
+    pub(super) param_count: u16,
 }
 
 /// A prepared INSERT … VALUES.
@@ -118,13 +126,7 @@ impl EngineSession {
     /// It is wrong, or too many or too large ones are kept.
     pub(crate) async fn prepare(&mut self, id: u32, text: &str) -> Result<Prepared, SqlError> {
         self.running = super::ends::Running::default();
-        let limit = self.engine.global_variables().values().max_prepared_stmt_count;
-        if self.statements.len() as i64 >= limit {
-            return Err(SqlError::new(
-                ErrorCode::TooManyPreparedStatements,
-                format!("Can't create more than max_prepared_stmt_count statements (current value: {limit})"),
-            ));
-        }
+        self.check_statement_count()?;
         if let Some(insert) = self.plan_insert(text).await? {
             let param_count = insert.values.param_count();
             let prepared = Prepared { param_count: param_count_u16(param_count)?, columns: Vec::new() };
@@ -133,7 +135,34 @@ impl EngineSession {
             return Ok(prepared);
         }
         self.running.kind = None;
+        self.prepare_parsed(id, text, |_| Ok(())).await
+    }
+
+    /// Refuses one more prepared statement than a session may keep.
+    fn check_statement_count(&self) -> Result<(), SqlError> {
+        let limit = self.engine.global_variables().values().max_prepared_stmt_count;
+        if (self.statements.len() as i64) < limit {
+            return Ok(());
+        }
+        Err(SqlError::new(
+            ErrorCode::TooManyPreparedStatements,
+            format!("Can't create more than max_prepared_stmt_count statements (current value: {limit})"),
+        ))
+    }
+
+    /// Keeps a statement under `id` as it is parsed, if `check` does not refuse it.
+    ///
+    /// # Errors
+    /// As [`EngineSession::prepare`].
+    pub(super) async fn prepare_parsed(
+        &mut self,
+        id: u32,
+        text: &str,
+        check: impl FnOnce(&Statement) -> Result<(), SqlError>,
+    ) -> Result<Prepared, SqlError> {
+        self.check_statement_count()?;
         let (statement, notes) = self.parse(text)?;
+        check(&statement)?;
         self.running.kind = Some(statement.kind());
         let Counted { params, tokens } = Counted::of(text);
         let param_count = param_count_u16(params)?;

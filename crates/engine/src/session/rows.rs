@@ -13,4 +13,5 @@ pub(super) mod load_data;
 mod loads;
 mod overwrite;
 mod replay;
+mod update;
 mod upsert;

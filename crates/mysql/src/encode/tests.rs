@@ -219,3 +219,21 @@ fn encoding_stops_at_the_limit_and_continues_with_the_next_row() {
     assert_eq!(rows.encode(3, &mut pending, 250).unwrap(), 4);
     assert_eq!(rows.encode(4, &mut pending, 10_000).unwrap(), 10);
 }
+
+#[test]
+fn texts_of_times_are_texts_or_parts_of_a_duration() {
+    let times = ["00:00:00", "10:11:12", "-34:05:06.5", "838:59:59", "00:00:00.000001"];
+    let array: ArrayRef = Arc::new(StringArray::from(times.to_vec()));
+    assert_eq!(texts_as(Column::clock("t"), Arc::clone(&array)), some(&times));
+    let expected: [&[u8]; 5] = [
+        &[0],
+        &[8, 0, 0, 0, 0, 0, 10, 11, 12],
+        &[12, 1, 1, 0, 0, 0, 10, 5, 6, 0x20, 0xa1, 7, 0],
+        &[8, 0, 34, 0, 0, 0, 22, 59, 59],
+        &[12, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0],
+    ];
+    let expected: Vec<Option<Vec<u8>>> = expected.iter().map(|bytes| Some(bytes.to_vec())).collect();
+    assert_eq!(binaries(Column::clock("t"), array), expected);
+    let bad: ArrayRef = Arc::new(StringArray::from(vec!["10:11"]));
+    assert!(encode(&[Column::clock("t")], &batch(vec![bad]), true).is_err());
+}

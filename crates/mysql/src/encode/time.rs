@@ -153,6 +153,39 @@ impl Instant {
     }
 }
 
+/// Appends the binary form of a TIME's text, such as `-34:05:06.500000`.
+pub(super) fn write_binary_clock(text: &str, out: &mut Vec<u8>) -> Result<(), ValueError> {
+    let (is_negative, text) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let mut parts = clock.split(':').map(str::parse::<u32>);
+    let mut part = || parts.next().and_then(Result::ok).ok_or(ValueError::Type);
+    let (hours, minutes, seconds) = (part()?, part()?, part()?);
+    let micros: u32 = if fraction.is_empty() {
+        0
+    } else {
+        format!("{fraction:0<6}").parse().map_err(|_| ValueError::Type)?
+    };
+    let length = match (hours, minutes, seconds, micros) {
+        (0, 0, 0, 0) => 0,
+        (.., 0) => 8,
+        _ => 12,
+    };
+    out.push(length);
+    if length > 0 {
+        out.push(is_negative.into());
+        put::u32(out, hours / 24);
+        let byte = |part: u32| u8::try_from(part).map_err(|_| ValueError::Type);
+        out.extend_from_slice(&[byte(hours % 24)?, byte(minutes)?, byte(seconds)?]);
+    }
+    if length > 8 {
+        put::u32(out, micros);
+    }
+    Ok(())
+}
+
 /// Seconds east of Greenwich of `+08:00`, `-0330`, `Z` or `UTC`; names of other zones count as UTC.
 pub(super) fn zone_offset(zone: &str) -> i64 {
     let (sign, digits) = match zone.split_at_checked(1) {

@@ -2,7 +2,7 @@
 
 use super::error::ValueError;
 use super::number::{write_decimal, write_int};
-use super::time::{Instant, write_date, zone_offset};
+use super::time::{Instant, write_binary_clock, write_date, zone_offset};
 use crate::column::Column;
 use crate::wire::put;
 use arrow::array::{
@@ -148,7 +148,7 @@ impl<'a> Cell<'a> {
             Form::Date | Form::DateTime => {
                 matches!(self, Self::Null | Self::Date32(_) | Self::Date64(_) | Self::Timestamp(..))
             }
-            Form::Time => matches!(self, Self::Null | Self::Time32(..) | Self::Time64(..)),
+            Form::Time => matches!(self, Self::Null | Self::Time32(..) | Self::Time64(..) | Self::Utf8(_)),
             Form::Null => self.is_null_type(),
         }
     }
@@ -175,7 +175,10 @@ impl<'a> Cell<'a> {
             Form::Double => out.extend_from_slice(&self.float(row)?.to_le_bytes()),
             Form::Date => self.instant(row)?.write_binary_date(out)?,
             Form::DateTime => self.instant(row)?.write_binary_datetime(out, fraction)?,
-            Form::Time => self.instant(row)?.write_binary_time(out, fraction),
+            Form::Time => match self {
+                Self::Utf8(array) => write_binary_clock(array.value(row), out)?,
+                _ => self.instant(row)?.write_binary_time(out, fraction),
+            },
             Form::Null => return Err(ValueError::Type),
         }
         Ok(())

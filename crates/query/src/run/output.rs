@@ -86,6 +86,7 @@ pub fn columns(
     let schema = plan.schema();
     let titles = place_titles(schema, titles, spellings);
     let direct = direct_columns(plan);
+    let calls = calls(plan);
     schema
         .fields()
         .iter()
@@ -93,7 +94,9 @@ pub fn columns(
         .zip(titles)
         .map(|((index, field), title)| {
             let is_column = direct.as_ref().is_none_or(|direct| direct.get(index).copied().unwrap_or(false));
-            result_column(title, field, nested.result_type(field.data_type()), is_column)
+            let column = result_column(title, field, nested.result_type(field.data_type()), is_column);
+            let is_call = calls.get(index).copied().unwrap_or(false);
+            ResultColumn { is_clock: is_call && metadata::is_clock(field), ..column }
         })
         .collect()
 }
@@ -115,6 +118,25 @@ fn result_column(title: String, field: &Field, data_type: DataType, is_column: b
         is_key: origin.is_key,
         nullable: field.is_nullable(),
         data_type,
+        is_clock: false,
+    }
+}
+
+/// Which outputs are calls of functions. Only their fields tell about all values: those of a UNION are of its first part.
+fn calls(plan: &LogicalPlan) -> Vec<bool> {
+    fn is_call(expr: &Expr) -> bool {
+        match expr {
+            Expr::Alias(alias) => is_call(&alias.expr),
+            Expr::ScalarFunction(_) => true,
+            _ => false,
+        }
+    }
+    match plan {
+        LogicalPlan::Projection(projection) => projection.expr.iter().map(is_call).collect(),
+        LogicalPlan::Sort(sort) => calls(&sort.input),
+        LogicalPlan::Limit(limit) => calls(&limit.input),
+        LogicalPlan::Distinct(datafusion::logical_expr::Distinct::All(input)) => calls(input),
+        _ => Vec::new(),
     }
 }
 

@@ -15,6 +15,7 @@ const DATABASE: &str = "tributary.database";
 const DIGITS: &str = "tributary.digits";
 const CASELESS: &str = "tributary.caseless";
 const KEY: &str = "tributary.key";
+const CLOCK: &str = "tributary.clock";
 
 /// The schema of a table in a query, with its hidden columns on request.
 #[must_use]
@@ -77,6 +78,18 @@ pub fn of_view(view: &ViewDef, column: &str) -> HashMap<String, String> {
 #[must_use]
 pub fn with_digits(digits: u8) -> HashMap<String, String> {
     HashMap::from([(DIGITS.to_owned(), digits.to_string())])
+}
+
+/// Metadata of an expression whose texts are TIMEs.
+#[must_use]
+pub fn of_clock() -> HashMap<String, String> {
+    HashMap::from([(CLOCK.to_owned(), String::new())])
+}
+
+/// Whether a field's texts are TIMEs.
+#[must_use]
+pub fn is_clock(field: &Field) -> bool {
+    *field.data_type() == ArrowType::Utf8 && field.metadata().contains_key(CLOCK)
 }
 
 /// The number of fractional digits of a DATETIME field, if it is known: from the cast or the table's column that it comes from.

@@ -9,8 +9,8 @@ use crate::names;
 use crate::parse::compat::{Mapped, WrittenKeys};
 use crate::parse::partition::PartitionItem;
 use crate::parse::{
-    compat, create_as, grant, index, mysql, partition, recycle, rollup, routine_load, token, types,
-    unsupported, user, view,
+    compat, create_as, default_value, grant, index, mysql, partition, prepared, recycle, rollup,
+    routine_load, token, types, unsupported, user, view,
 };
 use sqlparser::tokenizer::Token;
 use tributary_types::table::{Buckets, Distribution};
@@ -251,6 +251,9 @@ fn property_value(cursor: &mut Cursor<'_>) -> Parsed<String> {
 
 pub(crate) fn drop(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.advance();
+    if cursor.is("PREPARE") {
+        return prepared::deallocate(cursor);
+    }
     if cursor.eat("USER") {
         return user::drop(cursor);
     }
@@ -376,6 +379,9 @@ fn alter_op(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
         refuse_rollup(cursor)?;
         return Ok(AlterOp::OrderBy { columns });
     }
+    if cursor.eat("ALTER") {
+        return column_default(cursor);
+    }
     match cursor.eat_any(&["SET", "ADD", "DROP", "RENAME", "REPLACE", "MODIFY"]) {
         Some("SET") => properties(cursor).map(AlterOp::SetProperties),
         Some("ADD") => add(cursor),
@@ -388,6 +394,24 @@ fn alter_op(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
             None => Err(cursor.expected("SET, ADD, DROP, RENAME, REPLACE, MODIFY or ORDER BY")),
         },
     }
+}
+
+/// `[COLUMN] c SET DEFAULT value` or `[COLUMN] c DROP DEFAULT`, behind ALTER.
+fn column_default(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
+    if cursor.is_any(&["INDEX", "CHECK", "CONSTRAINT"]) && matches!(cursor.peek_nth(1), Token::Word(_)) {
+        let what = cursor.word().unwrap_or_default().to_ascii_uppercase();
+        return Err(unsupported::refuse(&format!("ALTER TABLE … ALTER {what}"), ""));
+    }
+    cursor.eat("COLUMN");
+    let name = cursor.identifier("a column name")?;
+    if cursor.eat_all("DROP DEFAULT") {
+        return Ok(AlterOp::ColumnDefault { name, default: None });
+    }
+    if !cursor.eat_all("SET DEFAULT") {
+        return Err(cursor.expected("SET DEFAULT or DROP DEFAULT"));
+    }
+    let default = Some(default_value::default_value(cursor)?);
+    Ok(AlterOp::ColumnDefault { name, default })
 }
 
 /// `ENABLE FEATURE "…" [WITH PROPERTIES (…)]`. The properties are those of a sequence, which can't be added later.

@@ -11,8 +11,10 @@ use sqlparser::tokenizer::Token;
 
 pub(crate) fn delete(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.expect("DELETE")?;
-    if let Some(word) = cursor.eat_any(&["LOW_PRIORITY", "QUICK", "IGNORE"]) {
-        return Err(unsupported::refuse(&format!("DELETE {word}"), "use DELETE FROM"));
+    // There are no locks of tables that others would be let through, and no indexes to merge.
+    while cursor.eat_any(&["LOW_PRIORITY", "QUICK"]).is_some() {}
+    if cursor.eat("IGNORE") {
+        return Err(unsupported::refuse("DELETE IGNORE", "use DELETE FROM"));
     }
     let several = || {
         let remedy = "use DELETE FROM t USING other_table WHERE …";
@@ -43,13 +45,26 @@ pub(crate) fn delete(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if condition.is_none() && cursor.is_compatible() {
         condition = Some(Expr::value(Value::Boolean(true)));
     }
-    if let Some(word) = cursor.eat_any(&["ORDER", "LIMIT"]) {
-        let remedy = "name the rows in WHERE, for instance by a subquery";
-        return Err(unsupported::refuse(&format!("DELETE with {word}"), remedy));
-    }
+    order_of_all(cursor, "DELETE")?;
     let text = condition.as_ref().map(ToString::to_string);
     let rows = rows_of(&alias, using, condition)?;
     Ok(Statement::Delete(Box::new(Delete { table, partitions, condition: text, rows })))
+}
+
+/// `ORDER BY`, which means nothing for all rows of a statement. With a LIMIT it would.
+pub(super) fn order_of_all(cursor: &mut Cursor<'_>, verb: &str) -> Parsed<()> {
+    if cursor.eat_all("ORDER BY") {
+        cursor.list(|cursor| {
+            cursor.expr()?;
+            cursor.eat_any(&["ASC", "DESC"]);
+            Ok(())
+        })?;
+    }
+    if cursor.is("LIMIT") {
+        let remedy = "name the rows in WHERE, for instance by a subquery";
+        return Err(unsupported::refuse(&format!("{verb} with LIMIT"), remedy));
+    }
+    Ok(())
 }
 
 /// The rows of the table for which the condition is true, joined with others.

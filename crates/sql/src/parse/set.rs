@@ -109,7 +109,7 @@ fn assigned_value(cursor: &mut Cursor<'_>) -> Parsed<SetValue> {
 }
 
 /// The name in `@name`, in lower case.
-fn user_variable(word: &str) -> Option<String> {
+pub(super) fn user_variable(word: &str) -> Option<String> {
     word.strip_prefix('@').filter(|name| !name.is_empty() && !name.starts_with('@')).map(str::to_lowercase)
 }
 

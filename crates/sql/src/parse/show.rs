@@ -60,6 +60,8 @@ fn of_a_table(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
         return Ok(Some(Show::CreateView { view: cursor.name()? }));
     }
     if cursor.eat_all("CREATE DATABASE") || cursor.eat_all("CREATE SCHEMA") {
+        // As dumps ask: the statement that is shown would have the words, too.
+        cursor.eat_all("IF NOT EXISTS");
         return Ok(Some(Show::CreateDatabase { db: cursor.database()? }));
     }
     if cursor.eat_all("CATALOG RECYCLE BIN") {

@@ -5,14 +5,11 @@ use sqlparser::tokenizer::Location;
 use tributary_types::{ErrorCode, SqlError};
 
 /// First words of statements that are not built, and what to do instead.
-const STATEMENTS: [(&str, &str); 30] = [
+const STATEMENTS: [(&str, &str); 27] = [
     ("MERGE", "use INSERT"),
     ("LOAD", "use LOAD DATA, LOAD LABEL, or Stream Load (PUT /api/{db}/{table}/_stream_load)"),
     ("BACKUP", "copy the storage root"),
     ("RESTORE", "copy the storage root"),
-    ("PREPARE", "use the driver's prepared statements"),
-    ("EXECUTE", "use the driver's prepared statements"),
-    ("DEALLOCATE", "use the driver's prepared statements"),
     ("HELP", ""),
     ("BUILD", ""),
     ("CALL", "there are no procedures"),

@@ -11,8 +11,10 @@ use tributary_types::Sealed;
 
 pub(crate) fn update(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.expect("UPDATE")?;
-    if let Some(word) = cursor.eat_any(&["LOW_PRIORITY", "IGNORE"]) {
-        return Err(unsupported::refuse(&format!("UPDATE {word}"), "use UPDATE"));
+    // There are no locks of tables that others would be let through.
+    cursor.eat("LOW_PRIORITY");
+    if cursor.eat("IGNORE") {
+        return Err(unsupported::refuse("UPDATE IGNORE", "use UPDATE"));
     }
     let table = cursor.name()?;
     let is_named = cursor.eat("AS");
@@ -29,10 +31,7 @@ pub(crate) fn update(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     let assignments = cursor.list(assignment)?;
     let others = if cursor.eat("FROM") { cursor.relations()? } else { Vec::new() };
     let condition = if cursor.eat("WHERE") { Some(cursor.expr()?) } else { None };
-    if let Some(word) = cursor.eat_any(&["ORDER", "LIMIT"]) {
-        let remedy = "name the rows in WHERE, for instance by a subquery";
-        return Err(unsupported::refuse(&format!("UPDATE with {word}"), remedy));
-    }
+    delete::order_of_all(cursor, "UPDATE")?;
     let rows = delete::rows_of(&alias, others, condition)?;
     Ok(Statement::Update(Box::new(Update { table, assignments, rows })))
 }

@@ -62,14 +62,40 @@ impl ViewStatement {
     }
 }
 
-/// Consumes the optional words between CREATE and VIEW: `true` if it is a view. Otherwise nothing is consumed.
+/// Whether a view follows CREATE.
 pub(crate) fn begins(cursor: &Cursor<'_>) -> bool {
-    cursor.is("VIEW") || cursor.is("OR") && cursor.is_nth(1, "REPLACE") && cursor.is_nth(2, "VIEW")
+    let at = if cursor.is("OR") && cursor.is_nth(1, "REPLACE") { 2 } else { 0 };
+    let is = |word| if at == 0 { cursor.is(word) } else { cursor.is_nth(at, word) };
+    is("VIEW") || is("ALGORITHM") || is("DEFINER") || is("SQL")
+}
+
+/// `ALGORITHM = UNDEFINED DEFINER = u@h SQL SECURITY DEFINER`, as MySQL's dumps write them. A view is read with the rights of its reader.
+fn skip_options(cursor: &mut Cursor<'_>) -> Parsed<()> {
+    loop {
+        if cursor.eat("ALGORITHM") {
+            cursor.expect_token(&Token::Eq)?;
+            if cursor.eat_any(&["UNDEFINED", "MERGE", "TEMPTABLE"]).is_none() {
+                return Err(cursor.expected("UNDEFINED, MERGE or TEMPTABLE"));
+            }
+        } else if cursor.eat("DEFINER") {
+            cursor.expect_token(&Token::Eq)?;
+            while !cursor.at_end() && !cursor.is_any(&["SQL", "VIEW"]) {
+                cursor.advance();
+            }
+        } else if cursor.eat_all("SQL SECURITY") {
+            if cursor.eat_any(&["DEFINER", "INVOKER"]).is_none() {
+                return Err(cursor.expected("DEFINER or INVOKER"));
+            }
+        } else {
+            return Ok(());
+        }
+    }
 }
 
 /// After CREATE.
 pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     let or_replace = cursor.eat_all("OR REPLACE");
+    skip_options(cursor)?;
     cursor.expect("VIEW")?;
     let if_not_exists = cursor.eat_all("IF NOT EXISTS");
     if or_replace && if_not_exists {

@@ -12,7 +12,8 @@ use crate::names;
 use std::sync::Arc;
 use tributary_types::table::Distribution;
 use tributary_types::{
-    Aggregation, ColumnDef, ColumnId, DataType, ErrorCode, FLEXIBLE_UPDATES, SqlError, TableDef, TableSchema,
+    Aggregation, ColumnDef, ColumnId, DataType, DefaultValue, ErrorCode, FLEXIBLE_UPDATES, SqlError,
+    TableDef, TableSchema,
 };
 
 /// The table after all clauses of an ALTER TABLE.
@@ -95,6 +96,7 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
             let index = index_of(def, name)?;
             change_columns(&mut new, |columns| columns[index].comment.clone_from(comment));
         }
+        AlterOp::ColumnDefault { name, default } => set_default(&mut new, name, default.as_ref())?,
         AlterOp::AddColumn { column, position } => add(&mut new, column, position.as_ref())?,
         AlterOp::AddColumns(columns) => columns.iter().try_for_each(|column| add(&mut new, column, None))?,
         AlterOp::DropColumn { name } => drop(&mut new, name)?,
@@ -114,6 +116,39 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
         new.schema = Arc::new(schema);
     }
     Ok(new)
+}
+
+/// Gives a column another default, for rows that are loaded from now on.
+fn set_default(def: &mut TableDef, name: &str, default: Option<&DefaultValue>) -> Result<(), SqlError> {
+    let index = index_of(def, name)?;
+    let column = &def.schema.columns[index];
+    let what = if column.aggregation.is_some() || column.data_type.is_state() {
+        Some("has an aggregation")
+    } else if column.generated.is_some() {
+        Some("is generated")
+    } else if column.auto_increment.is_some() {
+        Some("has AUTO_INCREMENT")
+    } else if column.on_update {
+        Some("has ON UPDATE CURRENT_TIMESTAMP")
+    } else if def.schema.sequence == Some(column.id) {
+        Some("is the sequence column")
+    } else {
+        None
+    };
+    if let Some(what) = what {
+        return Err(refused(format!("Can not change default value of column '{name}', which {what}")));
+    }
+    if let Some(default) = default {
+        super::default_value::check(name, column.data_type, column.nullable, default)?;
+    }
+    change_columns(def, |columns| {
+        let column = &mut columns[index];
+        // Rows from before the column was added do not change.
+        let of_old_rows = column.value_of_old_rows().cloned().unwrap_or(DefaultValue::Null);
+        column.default = default.cloned();
+        column.filled = Some(of_old_rows).filter(|filled| default.unwrap_or(&DefaultValue::Null) != filled);
+    });
+    Ok(())
 }
 
 /// Adds the columns and properties that a way of loading needs.

@@ -81,7 +81,7 @@ impl FileReader {
         let is_wanted = |column: &str| schema.columns.iter().any(|known| known.physical_name == column);
         let mut row_bytes = file.row_bytes(&row_groups, is_wanted);
         for column in schema.columns.iter().filter(|column| column.id >= columns_below) {
-            row_bytes += match &column.default {
+            row_bytes += match column.value_of_old_rows() {
                 Some(DefaultValue::Literal(text)) => text.len() as u64,
                 _ => 0,
             };

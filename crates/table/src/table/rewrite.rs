@@ -8,3 +8,4 @@ pub(super) mod copy;
 pub(super) mod delete;
 pub(super) mod flush;
 pub(super) mod sweep;
+pub(super) mod update;

@@ -12,3 +12,4 @@ mod recycle;
 mod schema_change;
 mod sequence;
 mod unique;
+mod update;

@@ -73,7 +73,7 @@ pub(crate) fn as_type(array: &ArrayRef, column: &ColumnDef) -> Result<ArrayRef, 
         .map_err(TableError::arrow(format!("converting column '{}' to {}", column.name, column.data_type)))
 }
 
-/// The column's default, repeated `rows` times. NULL if it has none.
+/// The value of rows from before the column was added, repeated `rows` times: its default, if that was not changed since.
 pub(crate) fn default_array(
     column: &ColumnDef,
     rows: usize,
@@ -83,7 +83,7 @@ pub(crate) fn default_array(
     if let Some(empty) = state::empty(column.data_type) {
         return Ok(Arc::new(BinaryArray::from_iter_values(std::iter::repeat_n(empty, rows))));
     }
-    let text = match &column.default {
+    let text = match column.value_of_old_rows() {
         None | Some(DefaultValue::Null) => return Ok(arrow::array::new_null_array(&wanted, rows)),
         // The only one that such a column may have.
         Some(DefaultValue::Literal(text)) if text == "[]" && column.data_type.is_nested() => {
@@ -159,7 +159,7 @@ pub(crate) fn civil_now_micros() -> i64 {
 
 /// Whether rows that were written before `column` was added get a value other than NULL for it.
 pub(crate) fn fills_old_rows(column: &ColumnDef) -> bool {
-    column.data_type.is_state() || !matches!(column.default, None | Some(DefaultValue::Null))
+    column.data_type.is_state() || !matches!(column.value_of_old_rows(), None | Some(DefaultValue::Null))
 }
 
 /// Checks that rows of `old` can follow to `new`.

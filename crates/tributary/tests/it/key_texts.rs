@@ -230,13 +230,14 @@ fn hidden_columns_and_rows_that_delete_are_shown_on_request() {
 }
 
 #[test]
-fn rows_that_update_finds_are_of_tables_with_unique_keys() {
+fn rows_that_update_finds_are_of_tables_without_aggregates() {
     let server = Server::shared();
     let mut db = server.database();
     db.client.ok("CREATE TABLE u (k INT, v INT) UNIQUE KEY(k) DISTRIBUTED BY HASH(k) BUCKETS 1");
     db.client.ok("CREATE TABLE d (k INT, v INT) DUPLICATE KEY(k)");
+    db.client.ok("CREATE TABLE a (k INT, v INT SUM) AGGREGATE KEY(k)");
     for (statement, text) in [
-        ("UPDATE d SET v = 1", "Only unique table could be updated."),
+        ("UPDATE a SET v = 1", "Only unique table could be updated."),
         ("UPDATE u SET k = 1", "Only value columns of unique table could be updated"),
         ("UPDATE u SET w = 1", "unknown column in assignment list: w"),
         ("UPDATE u SET d.v = 1", "column in assignment list is invalid, d.v"),

@@ -366,3 +366,47 @@ fn a_view_is_renamed() {
     assert!(client.rows("SELECT * FROM w").is_empty());
     client.refused("SELECT * FROM v", 1146, "does not exist");
 }
+
+/// The number of MySQL's type TIME.
+const TIME: u8 = 0x0b;
+
+#[test]
+fn times_have_their_own_type_in_both_protocols() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE s (n INT) DUPLICATE KEY(n) DISTRIBUTED BY HASH(n) BUCKETS 1");
+    db.client.ok("SET group_commit = off_mode");
+    db.client.ok("INSERT INTO s VALUES (3723), (400000), (NULL)");
+    let address = ("127.0.0.1", server.mysql_port());
+    let mut driver = tributary_client::Client::connect(address, Some(&db.name), None).expect("connected");
+    let times = "SELECT CAST('10:11:12' AS TIME) AS t, SEC_TO_TIME(3723), MAKETIME(12, 15, 30), TIME('2024-01-01 10:11:12'), \
+                 TIMEDIFF('2024-01-01 08:00:01.5', '2024-01-02 10:00:00'), ADDTIME('10:00:00', '01:00:00')";
+    for (sql, first) in [
+        (times, "10:11:12|01:02:03|12:15:30|10:11:12|-25:59:58.500000|11:00:00"),
+        ("SELECT DISTINCT SEC_TO_TIME(n) AS t FROM s WHERE n > 3723 ORDER BY t LIMIT 1", "111:06:40"),
+        ("SELECT SEC_TO_TIME(SUM(n)) FROM s", "112:08:43"),
+        ("SELECT CURTIME() IS NULL, UTC_TIME()", "0|"),
+    ] {
+        let answer = driver.query(sql).expect("answered");
+        let tributary_client::Answer::Rows(rows) = answer else { panic!("{sql} has rows") };
+        let kind = rows.kinds.last().expect("a column");
+        assert_eq!(kind.code, TIME, "{sql}");
+        let text = |row: &tributary_client::Row| {
+            row.iter().map(|value| value.as_deref().unwrap_or("NULL")).collect::<Vec<_>>().join("|")
+        };
+        assert!(text(&rows.rows[0]).starts_with(first), "{sql}: {}", text(&rows.rows[0]));
+    }
+    // Where the texts may be others, they are texts.
+    for sql in ["SELECT SEC_TO_TIME(1) AS t UNION ALL SELECT 'x'", "SELECT CONCAT(SEC_TO_TIME(1), 'x')"] {
+        let answer = driver.query(sql).expect("answered");
+        let tributary_client::Answer::Rows(rows) = answer else { panic!("{sql} has rows") };
+        assert_ne!(rows.kinds[0].code, TIME, "{sql}");
+    }
+    let statement = driver.prepare("SELECT SEC_TO_TIME(n) FROM s WHERE n < ?").expect("prepared");
+    let answer = driver.execute_query(statement, &[tributary_client::Value::BigInt(4000)]).expect("answered");
+    let tributary_client::Answer::Rows(rows) = answer else { panic!("it has rows") };
+    assert_eq!(rows.rows, [[Some("01:02:03".to_owned())]], "in binary form");
+    let shared = "CREATE TABLE c AS SELECT SEC_TO_TIME(n) AS t FROM s WHERE n = 3723";
+    db.client.ok(shared);
+    assert_eq!(db.client.rows("SELECT t FROM c"), ["01:02:03"], "a table keeps the text");
+}

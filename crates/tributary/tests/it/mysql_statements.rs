@@ -354,3 +354,68 @@ fn a_dump_in_its_default_form_is_restored() {
         assert_eq!(target.client.rows(rows), db.client.rows(rows), "{form:?}");
     }
 }
+
+#[test]
+fn if_exists_and_if_not_exists_note_what_was_not_done() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let name = db.name.clone();
+    let client = &mut db.client;
+    client.ok("CREATE TABLE t (id INT) DUPLICATE KEY(id)");
+    client.ok("CREATE VIEW v AS SELECT 1 AS one");
+    for (sql, note) in [
+        ("DROP TABLE IF EXISTS missing", format!("Note|1051|Unknown table '{name}.missing'")),
+        ("DROP TABLE IF EXISTS v", format!("Note|1051|Unknown table '{name}.v'")),
+        ("DROP VIEW IF EXISTS missing", format!("Note|1051|Unknown table '{name}.missing'")),
+        (
+            "CREATE TABLE IF NOT EXISTS t (id INT) DUPLICATE KEY(id)",
+            "Note|1050|Table 't' already exists".to_owned(),
+        ),
+        ("CREATE TABLE IF NOT EXISTS t LIKE t", "Note|1050|Table 't' already exists".to_owned()),
+        ("CREATE TABLE IF NOT EXISTS t AS SELECT 1 AS a", "Note|1050|Table 't' already exists".to_owned()),
+        ("CREATE VIEW IF NOT EXISTS v AS SELECT 2 AS two", "Note|1050|Table 'v' already exists".to_owned()),
+        (
+            &*format!("CREATE DATABASE IF NOT EXISTS {name}"),
+            format!("Note|1007|Can't create database '{name}'; database exists"),
+        ),
+        (
+            "DROP DATABASE IF EXISTS no_such_database",
+            "Note|1008|Can't drop database 'no_such_database'; database doesn't exist".to_owned(),
+        ),
+    ] {
+        assert_eq!(client.ok(sql).warnings, 1, "{sql}");
+        assert_eq!(client.rows("SHOW WARNINGS"), [note], "{sql}");
+    }
+    assert_eq!(client.ok("DROP TABLE IF EXISTS gone, t, lost").warnings, 2);
+    let notes =
+        [format!("Note|1051|Unknown table '{name}.gone'"), format!("Note|1051|Unknown table '{name}.lost'")];
+    assert_eq!(client.rows("SHOW WARNINGS"), notes);
+    assert_eq!(client.ok("DROP VIEW IF EXISTS v").warnings, 0);
+    assert_eq!(client.rows("SHOW WARNINGS"), [""; 0]);
+}
+
+#[test]
+fn words_of_dumps_and_tools_are_taken() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let name = db.name.clone();
+    let client = &mut db.client;
+    client.ok("CREATE TABLE t (id INT, name VARCHAR(9), id2 INT) DUPLICATE KEY(id)");
+    let shown = client.rows(&format!("SHOW CREATE DATABASE IF NOT EXISTS {name}"));
+    assert!(shown[0].contains("CREATE DATABASE"), "{shown:?}");
+    let names = |rows: Vec<String>| {
+        rows.iter().map(|row| row.split('|').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(client.rows("DESC t name")), ["name"]);
+    assert_eq!(names(client.rows("DESCRIBE t 'id%';")), ["id", "id2"]);
+    assert_eq!(names(client.rows("EXPLAIN t nothing")), [""; 0]);
+    client.ok(
+        "CREATE OR REPLACE ALGORITHM=UNDEFINED DEFINER=`root`@`%` SQL SECURITY DEFINER VIEW v AS SELECT id FROM t",
+    );
+    client.ok("CREATE DEFINER=CURRENT_USER() SQL SECURITY INVOKER VIEW w AS SELECT name FROM t");
+    assert_eq!(client.rows("SELECT * FROM v"), [""; 0]);
+    client.ok("DELETE LOW_PRIORITY QUICK FROM t WHERE id = 1 ORDER BY name DESC, id");
+    assert_eq!(client.error("DELETE FROM t WHERE id = 1 ORDER BY id LIMIT 1").number, 1235);
+    assert_eq!(client.error("DELETE IGNORE FROM t WHERE id = 1").number, 1235);
+    assert_eq!(client.error("CREATE ALGORITHM=FAST VIEW x AS SELECT 1 AS a").number, 1064);
+}

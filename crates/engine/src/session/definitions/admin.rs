@@ -7,6 +7,7 @@ use crate::access::{Object, Privilege};
 use crate::answer::Answer;
 use crate::node::clock::date_time;
 use crate::session::EngineSession;
+use crate::session::compat::Warning;
 use std::sync::Arc;
 use tributary_query::Grid;
 use tributary_sql::{
@@ -22,12 +23,19 @@ impl EngineSession {
         let process = Arc::clone(&self.process);
         // Waiting for a turn may be interrupted; the change itself may not.
         let killed = Interrupt::by_kill(&process.stop);
+        let mut note = None;
         match statement {
             Statement::CreateDatabase { name, if_not_exists } => {
-                engine.ddl.create_database(killed, &name, if_not_exists).await?;
+                if !engine.ddl.create_database(killed, &name, if_not_exists).await? {
+                    let text = format!("Can't create database '{name}'; database exists");
+                    note = Some(Warning::note_of(ErrorCode::DbCreateExists, text));
+                }
             }
             Statement::DropDatabase { name, if_exists, force } => {
-                engine.ddl.drop_database(killed, &name, if_exists, force).await?;
+                if !engine.ddl.drop_database(killed, &name, if_exists, force).await? {
+                    let text = format!("Can't drop database '{name}'; database doesn't exist");
+                    note = Some(Warning::note_of(ErrorCode::DbDropNotExists, text));
+                }
                 if self.database.as_deref() == Some(name.as_str()) {
                     self.database = None;
                 }
@@ -35,14 +43,16 @@ impl EngineSession {
             Statement::CreateTable(mut create) => {
                 self.limit_partitions(&mut create);
                 let name = create.table.resolve(self.database.as_deref())?;
-                engine.ddl.create_table(killed, &create, &name).await?;
+                let is_new = engine.ddl.create_table(killed, &create, &name).await?;
+                note = (!is_new).then(|| Warning::table_exists(&name));
             }
             Statement::CreateTableLike { table, if_not_exists, source, rollups } => {
-                self.create_like(&table, &source, if_not_exists, rollups.as_deref()).await?;
+                note = self.create_like(&table, &source, if_not_exists, rollups.as_deref()).await?;
             }
             Statement::DropTable { table, if_exists, force } => {
                 let name = table.resolve(self.database.as_deref())?;
-                engine.ddl.drop_table_called(killed, &name, if_exists, force).await?;
+                let is_dropped = engine.ddl.drop_table_called(killed, &name, if_exists, force).await?;
+                note = (!is_dropped).then(|| Warning::unknown_table(&name));
             }
             Statement::Recover(recover) => self.run_recover(recover).await?,
             Statement::DropRecycled(id) => engine.ddl.erase_recycled(killed, id).await?,
@@ -113,7 +123,7 @@ impl EngineSession {
                 ));
             }
         }
-        Ok(Answer::ok())
+        Ok(self.with_warnings(Answer::ok(), note))
     }
 
     /// The right to change the object was checked; the right to create it is checked, too.
@@ -252,10 +262,10 @@ impl EngineSession {
                 Grid::new(&["@@session.warning_count"]).with_row(vec![self.warnings.len().to_string().into()])
             }
             Show::Warnings { count: false } => {
-                let code = ErrorCode::Unknown.number().to_string();
                 let mut grid = Grid::new(&["Level", "Code", "Message"]);
                 for warning in &self.warnings {
                     let level = if warning.is_note { "Note" } else { "Warning" };
+                    let code = warning.code.number().to_string();
                     grid.push(vec![level.into(), code.as_str().into(), warning.text.as_str().into()]);
                 }
                 grid

@@ -4,6 +4,7 @@
 use crate::access::interrupt::Interrupt;
 use crate::answer::Answer;
 use crate::session::EngineSession;
+use crate::session::compat::Warning;
 use std::collections::HashSet;
 use std::sync::Arc;
 use tributary_query::ViewShape;
@@ -19,6 +20,7 @@ impl EngineSession {
         let engine = Arc::clone(&self.engine);
         let name = statement.view().resolve(self.database.as_deref())?;
         let turn = Interrupt::by_kill(&self.process.stop).wait(engine.ddl.changing()).await?;
+        let mut note = None;
         match statement {
             ViewStatement::Create(CreateView { or_replace, if_not_exists, body, .. }) => {
                 let replaced = if *or_replace { engine.ddl.view_to_replace(&name)? } else { None };
@@ -26,6 +28,8 @@ impl EngineSession {
                     let ids = engine.ddl.view_ids(&name.db).await?;
                     let view = self.view_of(body, &name, ids)?;
                     engine.ddl.put_view(&turn, replaced, view).await?;
+                } else {
+                    note = Some(Warning::table_exists(&name));
                 }
             }
             ViewStatement::Alter { body, .. } => {
@@ -39,9 +43,12 @@ impl EngineSession {
                 let view = ViewDef { comment: comment.clone(), ..(*replaced).clone() };
                 engine.ddl.put_view(&turn, Some(replaced), view).await?;
             }
-            ViewStatement::Drop { if_exists, .. } => engine.ddl.drop_view(&turn, &name, *if_exists).await?,
+            ViewStatement::Drop { if_exists, .. } => {
+                let is_dropped = engine.ddl.drop_view(&turn, &name, *if_exists).await?;
+                note = (!is_dropped).then(|| Warning::unknown_table(&name));
+            }
         }
-        Ok(Answer::ok())
+        Ok(self.with_warnings(Answer::ok(), note))
     }
 
     /// The view that this user would create.

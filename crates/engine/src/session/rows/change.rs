@@ -1,17 +1,18 @@
-//! UPDATE, and DELETE by keys: statements that change rows of tables with UNIQUE KEY.
+//! UPDATE and DELETE by keys: statements that change rows of tables with UNIQUE KEY.
 //!
 //! The query engine finds the rows. Their keys are loaded again, with the assigned columns or with the delete sign, like the rows
 //! of an INSERT … SELECT. Statements that change rows of one table take turns from their query to their commit. An UPDATE is a
 //! partial update, so a load that commits meanwhile keeps its values of all other columns.
 //!
-//! Not the business of this module: deleting rows of other tables, by position ([`crate::session::rows::delete`]).
+//! Not the business of this module: rows of other tables, which are deleted ([`crate::session::rows::delete`]) and changed
+//! ([`crate::session::rows::update`]) by position.
 
 use crate::access::Privilege;
 use crate::access::interrupt::Interrupt;
 use crate::answer::Answer;
 use crate::load::partial_update::{KnownKeys, is_possible as merges_on_write};
 use crate::session::EngineSession;
-use crate::session::rows::insert::QueryLoad;
+use crate::session::rows::insert::{QueryLoad, default_of};
 use sqlparser::ast::{Expr, Ident, Value};
 use std::sync::Arc;
 use tokio::sync::OwnedMutexGuard;
@@ -61,54 +62,22 @@ impl EngineSession {
         params: &[ScalarValue],
     ) -> Result<Answer, SqlError> {
         let table = self.table(Privilege::Load, update.table.db.as_deref(), &update.table.table)?;
-        if !table.with_def(|def| def.keys.is_unique()) {
+        if table.with_def(|def| def.keys.is_aggregate()) {
             return Err(refused("Only unique table could be updated."));
         }
         self.check_not_debugging("Update")?;
+        if !table.with_def(|def| def.keys.is_unique()) {
+            return Box::pin(self.update_by_position(table, update, params)).await;
+        }
         self.engine.loads.ready_to_update(&table).await?;
         let def = table.def();
-        let alias = &update.rows.alias;
-        let mut values: Vec<(String, Expr)> = def
-            .schema
-            .columns
-            .iter()
-            .filter(|column| !matches!(column.hidden, Some(HiddenColumn::DeleteSign | HiddenColumn::Given)))
-            .map(|column| (column.name.clone(), of_row(alias, column)))
-            .collect();
+        let NewValues { values, is_assigned } = new_values(&def, update)?;
         // A concurrent load must keep its values of other columns.
         let is_kept_apart = |column: &ColumnDef| {
             column.is_key
                 || def.schema.sequence == Some(column.id)
                 || !def.schema.computed_from(column.id).is_empty()
         };
-        let mut is_assigned = vec![false; values.len()];
-        for (name, value) in &update.assignments {
-            let index = assigned_column(&def, alias, name)?;
-            let column = &def.schema.columns[index];
-            if column.generated.is_some() {
-                return Err(Target::not_to_be_given(&def, column));
-            }
-            if column.is_key {
-                return Err(refused("Only value columns of unique table could be updated"));
-            }
-            if std::mem::replace(&mut is_assigned[index], true) {
-                return Err(SqlError::detail(
-                    ErrorCode::DuplicateColumn,
-                    format!("Column '{}' specified twice", column.name),
-                ));
-            }
-            values[index].1 = match value {
-                Assigned::Expr(expr) => Expr::clone(expr),
-                Assigned::Default => crate::session::rows::insert::default_of(column)?,
-            };
-        }
-        let columns = def.schema.columns.iter().filter(|column| column.on_update);
-        for index in columns.filter_map(|column| def.schema.index_of_id(column.id)) {
-            if !is_assigned[index] {
-                values[index].1 = crate::session::rows::insert::default_of(&def.schema.columns[index])?;
-                is_assigned[index] = true;
-            }
-        }
         let is_given = |index: usize| {
             let column = &def.schema.columns[index];
             column.generated.is_none() && (is_assigned[index] || is_kept_apart(column))
@@ -161,6 +130,55 @@ impl EngineSession {
         let load = QueryLoad { table, target, label: None, known_keys };
         self.insert_query(&query, params, load, traits).await
     }
+}
+
+/// A row after an UPDATE.
+pub(super) struct NewValues {
+    /// Columns of the table, in their order, with their values.
+    pub values: Vec<(String, Expr)>,
+    /// Whether the statement gives the column another value.
+    pub is_assigned: Vec<bool>,
+}
+
+/// The values of a row after an UPDATE: the assigned ones, and the others as they are.
+pub(super) fn new_values(def: &TableDef, update: &Update) -> Result<NewValues, SqlError> {
+    let alias = &update.rows.alias;
+    let mut values: Vec<(String, Expr)> = def
+        .schema
+        .columns
+        .iter()
+        .filter(|column| !matches!(column.hidden, Some(HiddenColumn::DeleteSign | HiddenColumn::Given)))
+        .map(|column| (column.name.clone(), of_row(alias, column)))
+        .collect();
+    let mut is_assigned = vec![false; values.len()];
+    for (name, value) in &update.assignments {
+        let index = assigned_column(def, alias, name)?;
+        let column = &def.schema.columns[index];
+        if column.generated.is_some() {
+            return Err(Target::not_to_be_given(def, column));
+        }
+        if column.is_key && def.keys.is_unique() {
+            return Err(refused("Only value columns of unique table could be updated"));
+        }
+        if std::mem::replace(&mut is_assigned[index], true) {
+            return Err(SqlError::detail(
+                ErrorCode::DuplicateColumn,
+                format!("Column '{}' specified twice", column.name),
+            ));
+        }
+        values[index].1 = match value {
+            Assigned::Expr(expr) => Expr::clone(expr),
+            Assigned::Default => default_of(column)?,
+        };
+    }
+    let columns = def.schema.columns.iter().filter(|column| column.on_update);
+    for index in columns.filter_map(|column| def.schema.index_of_id(column.id)) {
+        if !is_assigned[index] {
+            values[index].1 = default_of(&def.schema.columns[index])?;
+            is_assigned[index] = true;
+        }
+    }
+    Ok(NewValues { values, is_assigned })
 }
 
 /// The rows that a statement changes, and their new values.

@@ -7,6 +7,7 @@ use crate::access::Privilege;
 use crate::access::interrupt::Interrupt;
 use crate::answer::Answer;
 use crate::session::EngineSession;
+use crate::session::compat::Warning;
 use crate::session::rows::insert::{QueryLoad, check_computes};
 use std::sync::Arc;
 use tributary_decode::Target;
@@ -25,7 +26,7 @@ impl EngineSession {
         let engine = Arc::clone(&self.engine);
         let name = create.create.table.resolve(self.database.as_deref())?;
         if !engine.ddl.is_free(&name, create.create.if_not_exists)? {
-            return Ok(Answer::ok());
+            return Ok(self.with_warnings(Answer::ok(), [Warning::table_exists(&name)]));
         }
         let columns: Vec<QueryColumn> =
             self.queries.describe(&self.view(), &create.query).await?.iter().map(of_query).collect();
@@ -56,18 +57,20 @@ impl EngineSession {
         Ok(self.answer_loaded(loaded, false))
     }
 
-    /// Creates a table like another one.
+    /// Creates a table like another one. Returns a note if there is one of this name.
     pub(in crate::session) async fn create_like(
         &mut self,
         table: &Name,
         source: &Name,
         if_not_exists: bool,
         rollups: Option<&[String]>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Option<Warning>, SqlError> {
         let name = table.resolve(self.database.as_deref())?;
         let source = self.table(Privilege::Select, source.db.as_deref(), &source.table)?.def();
         let killed = Interrupt::by_kill(&self.process.stop);
-        self.engine.ddl.create_table_like(killed, &source, &name, if_not_exists, rollups).await
+        let ddl = &self.engine.ddl;
+        let is_new = ddl.create_table_like(killed, &source, &name, if_not_exists, rollups).await?;
+        Ok((!is_new).then(|| Warning::table_exists(&name)))
     }
 
     /// # Errors

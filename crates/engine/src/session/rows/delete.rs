@@ -52,6 +52,8 @@ impl EngineSession {
                 "delete command must contain filter; TRUNCATE TABLE removes all rows",
             ));
         };
+        // An UPDATE would have to find its rows again.
+        let _turn = self.turn_to_change(&table).await?;
         let view = self.view();
         let interrupt = self.interrupt().or_after(self.query_timeout());
         let (queries, view, table) = (&self.queries, &view, &table);

@@ -780,7 +780,12 @@ fn check_memory(engine: &Engine, blocks: &[Block]) -> Result<(), SqlError> {
 }
 
 /// The error of an INSERT with more bad rows than the session allows.
-fn refusal(options: &InsertOptions, counts: Counts, rejects: &[Reject], error_url: Option<&str>) -> SqlError {
+pub(in crate::session) fn refusal(
+    options: &InsertOptions,
+    counts: Counts,
+    rejects: &[Reject],
+    error_url: Option<&str>,
+) -> SqlError {
     let first = rejects.first().map_or("", |reject| reject.reason.as_str());
     let url = error_url.unwrap_or_default();
     let text = if options.strict {

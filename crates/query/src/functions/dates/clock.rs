@@ -18,18 +18,20 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
     use Param::{Any, Int, Real, Text};
     let (text, int) = (crate::functions::utf8, crate::functions::int64);
     vec![
-        MySqlFunction::new("timediff", &[Any, Any], text, timediff),
-        MySqlFunction::new("sec_to_time", &[Any], text, |args| sec_to_time(&args[0])),
+        MySqlFunction::new("timediff", &[Any, Any], text, timediff).clock(),
+        MySqlFunction::new("sec_to_time", &[Any], text, |args| sec_to_time(&args[0])).clock(),
         MySqlFunction::new("time_to_sec", &[Any], int, |args| {
             let clocks = clocks(&args[0])?.into_iter();
             Ok(Arc::new(clocks.map(|micros| micros.map(|micros| micros / 1_000_000)).collect::<Int64Array>()))
         }),
         MySqlFunction::new("time_format", &[Any, Text], text, time_format),
-        MySqlFunction::new("maketime", &[Int, Int, Real], text, maketime),
+        MySqlFunction::new("maketime", &[Int, Int, Real], text, maketime).clock(),
         MySqlFunction::new("add_time", &[Any, Any], text, |args| moved(args, "add_time"))
-            .returning(moved_type),
+            .returning(moved_type)
+            .clock(),
         MySqlFunction::new("sub_time", &[Any, Any], text, |args| moved(args, "sub_time"))
-            .returning(moved_type),
+            .returning(moved_type)
+            .clock(),
     ]
 }
 

@@ -35,6 +35,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
     vec![
         MySqlFunction::new("__part", &[DateTime, Text], int, part),
         MySqlFunction::new("__clock_part", &[Any, Text], int, clock_part),
+        MySqlFunction::new("__time_part", &[Any, Text], int, time_part),
         MySqlFunction::new("__date_add", &[DateTime, Int, Text], at, date_add).with_digits(digits_of_sum),
         // A DATE plus days remains a DATE; the rewrite uses this one with units of whole days.
         MySqlFunction::new("__day_add", &[Any, Int, Text], at, day_add)
@@ -69,7 +70,8 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         MySqlFunction::new("monthname", &[DateTime], text, |args| {
             Ok(texts_of(&args[0], date_text::month_name))
         }),
-        MySqlFunction::new("__time", &[Any], text, time_of),
+        MySqlFunction::new("__time", &[Any], text, time_of).clock(),
+        MySqlFunction::new("__time_to", &[Any, Int], text, time_to).clock(),
     ]
 }
 
@@ -131,6 +133,25 @@ fn part(args: &[ArrayRef]) -> Result<ArrayRef> {
     })
 }
 
+/// `__time_part(x, 'hour')` and so on: of a TIME, which a text would have to be written like a point in time for.
+fn time_part(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let texts = to_text(&args[0])?;
+    collect_ints(texts.len(), |row| {
+        let micros = text(&texts, row).and_then(datetime::parse_clock);
+        Ok(micros.zip(text(&args[1], row)).map(|(micros, name)| part_of_clock(micros, name)))
+    })
+}
+
+fn part_of_clock(micros: i64, name: &str) -> i64 {
+    let (seconds, micros) = (micros.abs() / 1_000_000, micros.abs() % 1_000_000);
+    match name {
+        "hour" => seconds / 3600,
+        "minute" => seconds / 60 % 60,
+        "second" => seconds % 60,
+        _ => micros,
+    }
+}
+
 /// `__clock_part(x, 'hour')` and so on: [`part`] of a point in time, or of a TIME, whose hours may be more than a day's.
 fn clock_part(args: &[ArrayRef]) -> Result<ArrayRef> {
     let found = part(&[to_datetime(&args[0])?, Arc::clone(&args[1])])?;
@@ -144,13 +165,7 @@ fn clock_part(args: &[ArrayRef]) -> Result<ArrayRef> {
         }
         let clock = text(&texts, row).filter(|text| text.contains(':')).and_then(datetime::parse_clock);
         let (Some(micros), Some(name)) = (clock, text(&args[1], row)) else { return Ok(None) };
-        let (seconds, micros) = (micros.abs() / 1_000_000, micros.abs() % 1_000_000);
-        Ok(Some(match name {
-            "hour" => seconds / 3600,
-            "minute" => seconds / 60 % 60,
-            "second" => seconds % 60,
-            _ => micros,
-        }))
+        Ok(Some(part_of_clock(micros, name)))
     })
 }
 
@@ -336,6 +351,22 @@ fn time_of(args: &[ArrayRef]) -> Result<ArrayRef> {
         .iter()
         .map(|value| value.map(|value| datetime::clock_text(value.rem_euclid(datetime::DAY_MICROS))));
     Ok(Arc::new(times.collect::<StringArray>()))
+}
+
+/// `CAST(x AS TIME(n))`: [`time_of`] with that many digits of a second, of which the last is rounded.
+fn time_to(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let times = time_of(args)?;
+    let digits = args[1].as_primitive::<Int64Type>();
+    let rounded = times.as_string::<i32>().iter().enumerate().map(|(row, text)| {
+        let micros = text.and_then(datetime::parse_clock)?;
+        let digits = usize::try_from(digits.value(row)).unwrap_or(0).min(6);
+        let step = 10_i64.pow(u32::try_from(6 - digits).unwrap_or(0));
+        let nearest = (micros.abs() + step / 2) / step * step * micros.signum();
+        let text = datetime::clock_text(nearest);
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, "000000"));
+        Some(if digits == 0 { whole.to_owned() } else { format!("{whole}.{}", &fraction[..digits]) })
+    });
+    Ok(Arc::new(rounded.collect::<StringArray>()))
 }
 
 fn convert_tz(args: &[ArrayRef]) -> Result<ArrayRef> {

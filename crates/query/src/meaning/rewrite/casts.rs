@@ -41,7 +41,14 @@ pub(super) fn cast(expr: Expr, to: &DataType, lenient: bool) -> Result<Expr, Sql
         T::Datetime(digits) | T::Timestamp(digits, _) | T::TimestampNtz(digits) => {
             to_target(datetime(*digits)?, expr)
         }
-        T::Time(..) => call("__time", expr),
+        T::Time(digits, _) => {
+            let digits = digits.unwrap_or(0);
+            if digits > 6 {
+                let text = format!("TIME has up to 6 digits of a second, not {digits}");
+                return Err(SqlError::detail(ErrorCode::Unknown, text));
+            }
+            ast::call("__time_to", vec![expr, ast::number(digits)])
+        }
         T::Custom(name, arguments) => {
             let name = name.to_string().to_ascii_lowercase();
             match custom(&name, arguments)? {
@@ -75,6 +82,10 @@ pub(super) fn typed_text(text: Expr, to: &DataType) -> Result<Expr, SqlError> {
             let digits = written.rsplit_once('.').map_or(0, |(_, fraction)| fraction.len().min(6));
             let digits = u8::try_from(digits).unwrap_or(6);
             Ok(ast::call(&Target::DateTime { digits }.function(false), vec![text]))
+        }
+        (DataType::Time(None, _), Some(written)) => {
+            let digits = written.rsplit_once('.').map_or(0, |(_, fraction)| fraction.len().min(6));
+            Ok(ast::call("__time_to", vec![text, ast::number(digits)]))
         }
         _ => cast(text, to, false),
     }

@@ -69,7 +69,24 @@ pub(super) fn part(name: &str, expr: Expr) -> Result<Expr, SqlError> {
         return Ok(ast::call(known, vec![expr]));
     }
     let of_clock = matches!(known, "hour" | "minute" | "second" | "microsecond");
-    Ok(ast::call(if of_clock { "__clock_part" } else { "__part" }, vec![expr, ast::text(known)]))
+    let function = match of_clock {
+        true if is_time(&expr) => "__time_part",
+        true => "__clock_part",
+        false => "__part",
+    };
+    Ok(ast::call(function, vec![expr, ast::text(known)]))
+}
+
+/// Whether an expression that was rewritten is a TIME: its text is that of an hour, and not of a day.
+fn is_time(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_time(inner),
+        Expr::Function(function) => {
+            let name = function.name.to_string();
+            ["__time", "__time_to", "maketime", "sec_to_time", "timediff"].contains(&name.trim_matches('`'))
+        }
+        _ => false,
+    }
 }
 
 /// Whether a format of `STR_TO_DATE` reads no part of the day.
@@ -111,13 +128,15 @@ impl Rewriter<'_> {
             ast::call(&to, vec![ast::text(datetime::to_text(micros))])
         };
         let day = |value: NaiveDateTime| ast::call("__date", vec![ast::text(value.date().to_string())]);
+        let time =
+            |value: NaiveDateTime| ast::call("__time", vec![ast::text(value.format("%H:%M:%S").to_string())]);
         Ok(Some(match name {
             "now" | "current_timestamp" | "sysdate" | "localtime" | "localtimestamp" => at(self.local_now()?),
             "utc_timestamp" => at(self.utc_now()),
             "curdate" | "current_date" => day(self.local_now()?),
             "utc_date" => day(self.utc_now()),
-            "curtime" | "current_time" => ast::text(self.local_now()?.format("%H:%M:%S").to_string()),
-            "utc_time" => ast::text(self.utc_now().format("%H:%M:%S").to_string()),
+            "curtime" | "current_time" => time(self.local_now()?),
+            "utc_time" => time(self.utc_now()),
             "unix_timestamp" if args.is_empty() => {
                 ast::number(self.environment.session.now_unix_micros.div_euclid(1_000_000))
             }

@@ -51,6 +51,9 @@ impl Table {
             // Files that are converted already would be converted again.
             return Ok(None);
         }
+        if self.is_updating() {
+            return Ok(None);
+        }
         let (snapshot, inputs) = {
             let state = self.lock_log().await?;
             let snapshot = self.snapshot();

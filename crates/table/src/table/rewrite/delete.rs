@@ -1,4 +1,5 @@
-//! Deletion of single rows: their files get deletion vectors, in one entry of the Delta log.
+//! Deletion of single rows: their files get deletion vectors, in one entry of the Delta log. An UPDATE adds files with it
+//! ([`super::update`]).
 //!
 //! Only rows of data files that the log has are deleted, so everything published before is flushed first; the write-ahead log is
 //! not involved. Finding the rows may take long. Flushes and compactions continue meanwhile, and files that were added or changed
@@ -39,7 +40,16 @@ pub struct DeleteReport {
 type Changed = HashMap<String, Option<LiveFile>>;
 
 /// The files searched so far, by path.
-type Searched = BTreeMap<String, (LiveFile, RowSet)>;
+pub(super) type Searched = BTreeMap<String, (LiveFile, RowSet)>;
+
+/// The entry of the log that removes rows.
+pub(super) struct RowEntry<'a> {
+    pub operation: &'static str,
+    /// For the log's readers.
+    pub predicate: &'a str,
+    /// Files with the rows that replace the removed ones.
+    pub added: &'a [LiveFile],
+}
 
 impl Table {
     /// Deletes rows that were published before the call, and perhaps some that are published during it. `find` selects them: it
@@ -66,9 +76,10 @@ impl Table {
         let free_rounds = if folding.is_some() { 0 } else { FREE_ROUNDS };
         let mut state = self.lock_log().await?;
         self.flush_racing(&mut state, None).await?;
+        let entry = RowEntry { operation: "DELETE", predicate, added: &[] };
         for round in 0.. {
             let Some(view) = self.unsearched(&state, &searched) else {
-                match self.log_deletes(&mut state, &searched, predicate).await? {
+                match self.log_deletes(&mut state, &self.snapshot(), &searched, &entry).await? {
                     Some(report) => return Ok(report),
                     // Another writer changed files meanwhile.
                     None => {
@@ -95,7 +106,7 @@ impl Table {
     }
 
     /// The visible and logged files that are not searched as they are now.
-    fn unsearched(&self, state: &LogState, searched: &Searched) -> Option<Arc<Snapshot>> {
+    pub(super) fn unsearched(&self, state: &LogState, searched: &Searched) -> Option<Arc<Snapshot>> {
         let current = self.snapshot();
         let is_searched =
             |live: &LiveFile| searched.get(live.path()).is_some_and(|(known, _)| known.is_same(live));
@@ -107,14 +118,15 @@ impl Table {
         Some(Arc::new(Snapshot { files: Arc::new(files), memtable: Vec::new(), ..current.as_ref().clone() }))
     }
 
-    /// Writes the entry, after all live files were searched. `None` if another writer changed one of them.
-    async fn log_deletes(
+    /// Writes the entry, after all live files were searched; what is published after `snapshot` follows it. `None` if another
+    /// writer changed one of them.
+    pub(super) async fn log_deletes(
         &self,
         state: &mut LogState,
+        snapshot: &Snapshot,
         searched: &Searched,
-        predicate: &str,
+        entry: &RowEntry<'_>,
     ) -> Result<Option<DeleteReport>, TableError> {
-        let snapshot = self.snapshot();
         let shown: HashSet<&str> = snapshot.files.iter().map(LiveFile::path).collect();
         // Rows that a truncation has removed from the snapshot must not return in copies.
         let copies = snapshot.def.properties.copies_on_write();
@@ -146,13 +158,15 @@ impl Table {
             let copied = copied.get_or_insert(none);
             // Including those without remaining rows.
             copied.inputs = hit.iter().map(|(live, _)| LiveFile::clone(live)).collect();
+            copied.outputs.extend_from_slice(entry.added);
         }
+        files.extend(entry.added.iter().map(|live| (live.path().to_owned(), live.clone())));
         let stored = self.store_deletes(&mut files).await?;
         let changed: Changed =
             hit.iter().map(|(live, _)| (live.path().to_owned(), files.get(live.path()).cloned())).collect();
         let goal = Goal {
-            operation: "DELETE",
-            parameters: vec![("predicate", json!(predicate))],
+            operation: entry.operation,
+            parameters: vec![("predicate", json!(entry.predicate))],
             def: self.def(),
             files,
             version: state.app_version,
@@ -177,7 +191,7 @@ impl Table {
         copied.arrived(state).await?;
         self.is_in_doubt(false);
         if !copies {
-            self.swap_deletes(searched, &changed);
+            self.swap_deletes(searched, &changed, entry.added);
         }
         self.checkpoint_if_due(state).await;
         Ok(Some(DeleteReport { delta_version: crate::table::delta_version(state), ..report }))
@@ -211,21 +225,31 @@ impl Table {
         Ok(())
     }
 
-    /// Shows the files with their deletes. A truncation meanwhile has removed them already.
-    fn swap_deletes(&self, searched: &Searched, changed: &Changed) {
-        let _unflushed = self.unflushed.lock();
+    /// Shows the files with their deletes, and the added ones. A truncation meanwhile has removed them already.
+    fn swap_deletes(&self, searched: &Searched, changed: &Changed, added: &[LiveFile]) {
+        let unflushed = self.unflushed.lock();
         let current = self.snapshot.load_full();
         let files = current.files.iter().filter_map(|live| match changed.get(live.path()) {
             Some(after) if searched[live.path()].0.is_same(live) => after.clone(),
             _ => Some(live.clone()),
         });
-        let files = Arc::new(files.collect());
+        let mut files: Vec<LiveFile> = files.collect();
+        // The snapshot has them if the entry was read back from the log.
+        let shown: HashSet<&str> = current.files.iter().map(LiveFile::path).collect();
+        let is_due = |live: &&LiveFile| {
+            let is_truncated = unflushed.truncated_at > live.version();
+            !shown.contains(live.path())
+                && !is_truncated
+                && !unflushed.is_cut(&current.def, live, live.version())
+        };
+        files.extend(added.iter().filter(is_due).cloned());
+        let files = Arc::new(files);
         self.swap(&current, |next| next.files = files);
     }
 }
 
 /// Records the findings for each file of `view`.
-fn note(searched: &mut Searched, view: &Snapshot, mut found: FoundRows) {
+pub(super) fn note(searched: &mut Searched, view: &Snapshot, mut found: FoundRows) {
     for live in view.files.iter() {
         let mut rows = found.remove(live.path()).unwrap_or_default();
         if let Some(deletes) = &live.deletes {

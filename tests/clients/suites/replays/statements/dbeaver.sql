@@ -1,0 +1,106 @@
+-- rows Engine
+SHOW ENGINES
+
+-- rows Charset, Description, Default collation, Maxlen
+SHOW CHARSET
+
+-- rows Collation, Charset, Id, Default, Compiled, Sortlen
+SHOW COLLATION
+
+-- rows @@GLOBAL.character_set_server, @@GLOBAL.collation_server
+SELECT @@GLOBAL.character_set_server,@@GLOBAL.collation_server
+
+SHOW PLUGINS
+
+-- rows Variable_name, Value
+SHOW VARIABLES LIKE 'lower_case_table_names'
+
+-- rows Database
+show databases
+
+SELECT * FROM information_schema.TABLES t WHERE t.TABLE_SCHEMA = 'information_schema' AND t.TABLE_NAME = 'CHECK_CONSTRAINTS'
+
+-- rows DATABASE()
+SELECT DATABASE()
+
+use `shop`
+
+-- rows SCHEMA_NAME, DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME
+SELECT * FROM information_schema.SCHEMATA WHERE SCHEMA_NAME='shop'
+
+-- rows Tables_in_shop, Table_type
+SHOW FULL TABLES FROM `shop`
+
+-- rows Tables_in_shop
+SHOW FULL TABLES FROM `shop` WHERE `Tables_in_shop` LIKE 'ord%'
+
+-- rows Name, Engine, Rows, Auto_increment, Collation, Comment
+SHOW TABLE STATUS FROM `shop` LIKE 'orders'
+
+-- rows COLUMN_NAME, ORDINAL_POSITION, COLUMN_TYPE, EXTRA, PRIVILEGES, COLUMN_COMMENT, GENERATION_EXPRESSION
+SELECT * FROM information_schema.COLUMNS WHERE TABLE_SCHEMA='shop' AND TABLE_NAME='orders' ORDER BY ORDINAL_POSITION
+
+-- rows TABLE_NAME, NON_UNIQUE, INDEX_NAME, SEQ_IN_INDEX, COLUMN_NAME, INDEX_TYPE
+SELECT * FROM information_schema.STATISTICS WHERE TABLE_SCHEMA='shop' ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX
+
+-- rows CONSTRAINT_NAME, TABLE_NAME, COLUMN_NAME, ORDINAL_POSITION
+SELECT kc.CONSTRAINT_NAME,kc.TABLE_NAME,kc.COLUMN_NAME,kc.ORDINAL_POSITION FROM INFORMATION_SCHEMA.KEY_COLUMN_USAGE kc
+  WHERE kc.TABLE_SCHEMA='shop' AND kc.REFERENCED_TABLE_NAME IS NULL AND kc.TABLE_NAME='orders'
+  ORDER BY kc.CONSTRAINT_NAME,kc.ORDINAL_POSITION
+
+SELECT cc.CONSTRAINT_NAME, cc.CHECK_CLAUSE, tc.TABLE_NAME FROM (SELECT CONSTRAINT_NAME, CHECK_CLAUSE
+  FROM INFORMATION_SCHEMA.CHECK_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = 'shop' ORDER BY CONSTRAINT_NAME) cc,
+  (SELECT TABLE_NAME, CONSTRAINT_NAME FROM INFORMATION_SCHEMA.TABLE_CONSTRAINTS WHERE TABLE_SCHEMA = 'shop') tc
+  WHERE cc.CONSTRAINT_NAME = tc.CONSTRAINT_NAME
+
+SELECT * FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA='shop' ORDER BY ROUTINE_NAME
+
+SELECT * FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA='shop' ORDER BY TRIGGER_NAME
+
+SELECT * FROM information_schema.EVENTS WHERE EVENT_SCHEMA='shop' ORDER BY EVENT_NAME
+
+SELECT * FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA='shop' AND TABLE_NAME='orders'
+  ORDER BY PARTITION_ORDINAL_POSITION,SUBPARTITION_ORDINAL_POSITION
+
+-- rows Table, Create Table
+SHOW CREATE TABLE `shop`.`orders`
+
+-- rows Create View
+SHOW CREATE VIEW `shop`.`dear`
+
+-- rows Database, Create Database
+SHOW CREATE DATABASE `shop`
+
+-- rows table_schema
+SELECT table_schema, SUM(data_length + index_length) FROM information_schema.tables GROUP BY table_schema
+
+-- rows User, Host
+SELECT * FROM mysql.user ORDER BY user
+
+-- reads Privilege, Context, Comment
+SHOW PRIVILEGES
+
+-- rows Id, User, Host, Command, Time, State, Info
+SHOW FULL PROCESSLIST
+
+-- rows Variable_name, Value
+SHOW GLOBAL STATUS
+
+SHOW GRANTS FOR 'root'@'%'
+
+SELECT DISTINCT A.REFERENCED_TABLE_SCHEMA AS PKTABLE_CAT, NULL AS PKTABLE_SCHEM, A.REFERENCED_TABLE_NAME AS PKTABLE_NAME
+  FROM INFORMATION_SCHEMA.KEY_COLUMN_USAGE A WHERE A.REFERENCED_TABLE_SCHEMA='shop' AND A.REFERENCED_TABLE_NAME='orders'
+
+SET SQL_SELECT_LIMIT=200
+
+-- rows id, name
+SELECT o.* FROM shop.orders o
+
+SET SQL_SELECT_LIMIT=DEFAULT
+
+-- rows count(*)
+SELECT count(*) FROM shop.orders
+
+EXPLAIN EXTENDED SELECT * FROM orders
+
+SHOW WARNINGS

@@ -56,28 +56,7 @@ impl EngineSession {
             }
             Statement::Recover(recover) => self.run_recover(recover).await?,
             Statement::DropRecycled(id) => engine.ddl.erase_recycled(killed, id).await?,
-            Statement::TruncateTable { table, partitions, .. } => {
-                let table = self.named(Privilege::Truncate, &table)?;
-                let cut = match &partitions {
-                    PartitionNames::Named(names) => named_partitions(&table.def(), names)?,
-                    PartitionNames::Temporary(_) => {
-                        let text = "Not support truncate temp partitions";
-                        return Err(SqlError::detail(ErrorCode::Unknown, text));
-                    }
-                    PartitionNames::Any => None,
-                };
-                match cut {
-                    Some(cut) => {
-                        self.interrupt().wait(engine.ingest.cut(&table, cut)).await??;
-                    }
-                    None => {
-                        self.interrupt().wait(engine.ingest.truncate(&table)).await??;
-                        let def = table.def();
-                        let _turn = killed.wait(engine.ddl.wait_for_turn(&def)).await?;
-                        engine.ddl.drop_beside(&def).await?;
-                    }
-                }
-            }
+            Statement::TruncateTable { table, partitions, .. } => self.truncate(&table, &partitions).await?,
             Statement::AlterTable { table, ops } => self.alter_table(&table, &ops).await?,
             Statement::CancelAlter { table, is_rollup } => {
                 let name = table.resolve(self.database.as_deref())?;
@@ -124,6 +103,30 @@ impl EngineSession {
             }
         }
         Ok(self.with_warnings(Answer::ok(), note))
+    }
+
+    async fn truncate(&mut self, table: &Name, partitions: &PartitionNames) -> Result<(), SqlError> {
+        let engine = &self.engine;
+        let table = self.named(Privilege::Truncate, table)?;
+        let cut = match partitions {
+            PartitionNames::Named(names) => named_partitions(&table.def(), names)?,
+            PartitionNames::Temporary(_) => {
+                return Err(SqlError::detail(ErrorCode::Unknown, "Not support truncate temp partitions"));
+            }
+            PartitionNames::Any => None,
+        };
+        match cut {
+            Some(cut) => {
+                self.interrupt().wait(engine.ingest.cut(&table, cut)).await??;
+            }
+            None => {
+                self.interrupt().wait(engine.ingest.truncate(&table)).await??;
+                let (def, process) = (table.def(), Arc::clone(&self.process));
+                let _turn = Interrupt::by_kill(&process.stop).wait(engine.ddl.wait_for_turn(&def)).await?;
+                engine.ddl.drop_beside(&def).await?;
+            }
+        }
+        Ok(())
     }
 
     /// The right to change the object was checked; the right to create it is checked, too.

@@ -217,14 +217,14 @@ fn users_are_created_and_altered_with_passwords() {
 #[test]
 fn transactions_begin_and_end_in_all_their_words() {
     let begin = |label: Option<&str>| Statement::Begin { label: label.map(Into::into), only_reads: None };
-    for sql in [
-        "begin",
-        "BEGIN WORK;",
-        "start transaction",
-        "start transaction read only",
-        "START TRANSACTION WITH CONSISTENT SNAPSHOT",
-    ] {
+    for sql in ["begin", "BEGIN WORK;", "start transaction", "START TRANSACTION WITH CONSISTENT SNAPSHOT"] {
         assert_eq!(ok(sql), begin(None), "{sql}");
+    }
+    for (sql, only_reads) in [
+        ("start transaction read only", Some(true)),
+        ("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ WRITE", Some(false)),
+    ] {
+        assert_eq!(ok(sql), Statement::Begin { label: None, only_reads }, "{sql}");
     }
     assert_eq!(ok("begin with label l1"), begin(Some("l1")));
     assert_eq!(ok("commit and no chain no release"), Statement::Commit);

@@ -10,13 +10,13 @@ use crate::error::TableError;
 use crate::file::{DataFile, LiveFile, RowSet, UnpublishedFiles};
 use crate::log::LogState;
 use crate::table::Table;
-use crate::table::publish::cut;
 use crate::table::rewrite::commit::has;
 use crate::table::rewrite::delete::{DeleteReport, FoundRows, RowEntry, Searched, note};
 use crate::view::snapshot::Snapshot;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tributary_types::TableDef;
 
 /// Searches before an update gives up, because others change its rows each time.
 const ROUNDS_MAX: usize = 4;
@@ -92,11 +92,10 @@ impl Table {
             rows.is_empty() || has(&state.live, live) && shown.contains(live.path())
         };
         let removed: u64 = searched.values().map(|(_, rows)| rows.len()).sum();
-        // Without rows whose partition was dropped.
         let written: u64 = files.iter().map(|file| file.rows).sum();
         let is_as_found = snapshot.def.schema.version == view.def.schema.version
             && searched.values().all(is_there)
-            && files.iter().all(|file| cut::has_partition(&snapshot.def, file))
+            && files.iter().all(|file| is_placed(&snapshot.def, file))
             && removed == written;
         if !is_as_found {
             return Ok(None);
@@ -119,6 +118,13 @@ impl Table {
     pub(super) fn is_updating(&self) -> bool {
         self.updates.load(Ordering::Acquire) > 0
     }
+}
+
+/// Whether the table is not partitioned, or has the file's partition. A file of none has rows whose partition was dropped before they
+/// were written.
+fn is_placed(def: &TableDef, file: &DataFile) -> bool {
+    let Some(partitions) = def.partitioning.partitions() else { return true };
+    file.partition.is_some_and(|id| partitions.by_id(id).is_some())
 }
 
 fn nothing(state: &LogState) -> DeleteReport {

@@ -197,6 +197,18 @@ async fn a_row_that_moves_into_an_emptied_partition_survives_the_replay_of_its_t
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_is_not_moved_where_the_table_has_no_partition() {
+    let bench = Bench::new();
+    let def = by_ids(100, 1);
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [5, 15]);
+    let error = update(&table, [5], 200).await.unwrap_err();
+    assert!(matches!(error, TableError::Outrun { .. }), "{error}");
+    assert_eq!(visible(&table).await, expected([5, 15]));
+    assert_eq!(visible(&bench.store.open(&def).await.unwrap()).await, expected([5, 15]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_update_that_fails_changes_nothing_and_can_be_repeated() {
     for def in [two_columns(), copying(&two_columns())] {
         let (bench, table) =

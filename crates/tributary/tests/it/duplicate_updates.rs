@@ -3,7 +3,6 @@
 use crate::support::{Client, Database, HttpServer, Page, Server, wait_until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 use tributary_client::Value;
 
 const COLUMNS: &str = "(k INT, v INT, name VARCHAR(10), at DATETIME)";
@@ -194,11 +193,10 @@ fn loads_beside_an_update_are_kept_and_deletions_wait_for_their_turn() {
             let sql = format!("DELETE FROM {name} WHERE v = 1 OR v = 200");
             move || client.ok(&sql).affected_rows
         });
-        // It waits for its turn. One that does not wait ends in this time.
-        let begun = Instant::now();
-        while !deleter.is_finished() && begun.elapsed() < Duration::from_millis(500) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("the DELETE has begun", || {
+            db.client.rows("SHOW FULL PROCESSLIST").iter().any(|row| row.contains("DELETE FROM"))
+        });
+        assert!(!deleter.is_finished(), "it waits for its turn");
         ends.store(true, Ordering::SeqCst);
         updater.answered_ok();
         assert_eq!(deleter.join().expect("it is deleted"), 1, "it sees the changed rows");

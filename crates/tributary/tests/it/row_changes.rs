@@ -3,7 +3,6 @@
 use crate::support::{Client, Curl, HttpServer, MariaDb, Page, Server, wait_until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 use tributary_client::Value;
 
 /// The models of tables, with their keys, properties and the aggregation of a value.
@@ -182,11 +181,10 @@ fn an_update_keeps_what_is_loaded_beside_it_and_brings_no_deleted_row_back() {
             let mut client = server.connect_to(&db.name);
             move || client.ok("DELETE FROM u WHERE k = 2")
         });
-        // It waits for its turn. One that does not wait ends in this time.
-        let begun = Instant::now();
-        while !deleter.is_finished() && begun.elapsed() < Duration::from_secs(1) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("the DELETE has begun", || {
+            db.client.rows("SHOW FULL PROCESSLIST").iter().any(|row| row.contains("DELETE FROM u"))
+        });
+        assert!(!deleter.is_finished(), "it waits for its turn");
         held.release();
         updater.answered_ok();
         deleter.join().expect("it is deleted");

@@ -6,6 +6,8 @@ The pure Python implementation is used, because it is the one that every platfor
 import datetime
 import decimal
 
+# It brings OpenSSL, which must be loaded before that of Python.
+import _mysql_connector  # noqa: F401
 import mysql.connector
 
 from checking import equal, main

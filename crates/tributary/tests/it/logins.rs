@@ -94,6 +94,39 @@ fn mysqls_python_driver_logs_in_with_either_plugin() {
 }
 
 #[test]
+fn mysqls_client_library_logs_in_with_and_without_its_native_plugin() {
+    let secured = Secured::start(&[]).with_users();
+    let (port, ca) = (secured.port(), secured.authority.path("ca.pem"));
+    // The library does not ask for a key either. It says itself that a password needs TLS.
+    let first = [("sha2:right:plain", "2061"), ("sha2:right:tls", "tls"), ("sha2:right:plain", "-")];
+    let cases = [&first[..], &EVERYWHERE].concat();
+    let lines = logins(&cases, |texts| python("login_checks.py", &with(&["library", &port, &ca], texts)));
+    check("MySQL's client library", &lines, &cases);
+
+    // Without it, whatever the greeting names, the library answers with `caching_sha2_password`.
+    let secured = Secured::start(&[]).with_users();
+    let (port, ca) = (secured.port(), secured.authority.path("ca.pem"));
+    let cases = [
+        ("both:right:plain", "2061"),
+        ("both:right:tls", "tls"),
+        ("both:right:plain", "-"),
+        ("native:right:plain", "2061"),
+        ("native:right:tls", "tls"),
+        ("native:wrong:tls", "1045"),
+        ("both:wrong:plain", "2061"),
+        ("sha2:right:tls", "tls"),
+        ("sha2:wrong:tls", "1045"),
+        ("nobody:right:tls", "1045"),
+        ("root::tls", "tls"),
+        ("root::plain", "-"),
+    ];
+    let lines = logins(&cases, |texts| {
+        python("login_checks.py", &with(&["library-without-native", &port, &ca], texts))
+    });
+    check("MySQL's client library without mysql_native_password", &lines, &cases);
+}
+
+#[test]
 fn connector_j_logs_in_with_either_plugin() {
     let secured = Secured::start(&[]).with_users();
     let refused = "Public Key Retrieval is not allowed";

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Bytes of entries that wait.
 const BYTES_MAX: usize = 32 << 20;
 /// How long entries gather before the thread takes them.
-const GATHER: Duration = Duration::from_millis(20);
+const GATHER: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(super) struct Queue {
@@ -73,12 +73,14 @@ impl Queue {
         true
     }
 
-    /// Waits for entries and takes them all; `None` when there are none and there will be none.
-    pub fn take(&self) -> Option<Vec<(Entry, Option<Admission>)>> {
+    /// Waits for entries and moves them all to `taken`, which is empty, and whose memory takes the next ones; `false` when there are
+    /// none and there will be none.
+    pub fn take(&self, taken: &mut Vec<(Entry, Option<Admission>)>) -> bool {
+        debug_assert!(taken.is_empty(), "these would be taken again");
         let mut state = self.state.lock();
         while state.entries.is_empty() {
             if state.is_closed {
-                return None;
+                return false;
             }
             self.news.wait(&mut state);
         }
@@ -86,7 +88,8 @@ impl Queue {
             self.news.wait_for(&mut state, GATHER);
         }
         state.bytes = 0;
-        Some(std::mem::take(&mut state.entries))
+        std::mem::swap(&mut state.entries, taken);
+        true
     }
 
     /// From now on nothing is added.

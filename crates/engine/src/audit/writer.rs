@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// Lines that are written at once, in bytes.
 const LINES_BYTES: usize = 256 << 10;
+/// Entries whose memory is kept between two writes.
+const ENTRIES_KEPT: usize = 8192;
 /// The pause before a failed write is retried.
 const RETRY: Duration = Duration::from_millis(100);
 /// How often a failing sink is reported.
@@ -36,10 +38,13 @@ pub(super) fn run(shared: &Shared) {
         options.directory.clone().map(|directory| Files::new(directory, options.file_bytes, options.files));
     let mut writer =
         Writer { shared, files, lines: Vec::new(), count: 0, admissions: Vec::new(), reported: None };
-    while let Some(entries) = shared.queue.take() {
-        for (entry, admission) in entries {
+    let mut entries = Vec::new();
+    while shared.queue.take(&mut entries) {
+        for (entry, admission) in entries.drain(..) {
             writer.write(Record::of(entry), admission);
         }
+        // Memory of a burst is given back.
+        entries.shrink_to(ENTRIES_KEPT);
         writer.flush();
     }
 }

@@ -222,14 +222,14 @@ impl Cell {
                     let head = |length| self.head(http::format_header(format), length);
                     let count = (per_connection / request_bytes).clamp(1, 200);
                     let requests = (0..count).map(|_| log.stream_load(head, request_bytes)).collect();
-                    http::connect(server.http, requests)
+                    http::connect(server.http, server.trust.as_ref(), requests)
                 }
                 Form::Events { request_bytes, .. } => {
                     let mut events = Events::new(seed);
                     let head = |length| self.head(events::FORMAT_HEADER, length);
                     let count = (per_connection / request_bytes).clamp(1, 200);
                     let requests = (0..count).map(|_| events.stream_load(head, request_bytes)).collect();
-                    http::connect(server.http, requests)
+                    http::connect(server.http, server.trust.as_ref(), requests)
                 }
                 Form::Prepared { rows } => {
                     let (mut client, mut rows_of) = (self.session(server)?, Lineitem::new(seed));

@@ -13,6 +13,7 @@ use clap::{Args, Subcommand};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use tributary_client::Trust;
 
 /// Measures a server with the loads of Doris's group commit manual
 #[derive(Args, Debug)]
@@ -49,6 +50,10 @@ struct Common {
     /// A setting of started servers, like `flush_bytes=1048576`
     #[arg(long = "set", global = true, value_name = "NAME=VALUE")]
     settings: Vec<String>,
+    /// Loads over TLS, and trusts the certificates of this PEM file: one of them is the server's, for its address. Started servers have
+    /// theirs by `--set tls_certificate=… --set tls_private_key=…`; the server of --against is loaded without TLS
+    #[arg(long, global = true, value_name = "FILE")]
+    tls: Option<PathBuf>,
     /// Sends a load again that the server refuses, and counts it, instead of ending the run
     #[arg(long, global = true)]
     send_again: bool,
@@ -267,16 +272,17 @@ impl Bench {
 
 impl Common {
     fn target(&self) -> Result<Target, BenchError> {
+        let trust = self.tls.as_deref().map(Trust::only).transpose()?;
         if let Some(host) = self.host {
             let (query_port, http_port) = (self.query_port, self.http_port);
-            return Ok(Target::Running(Address { host, query_port, http_port }));
+            return Ok(Target::Running(Address { host, query_port, http_port }, trust));
         }
         let settings = self.settings.iter().map(|setting| match setting.split_once('=') {
             Some((name, value)) => Ok((format!("TRIBUTARY_{}", name.to_uppercase()), value.to_owned())),
             None => Err(BenchError::Argument(format!("--set `{setting}`: expected NAME=VALUE"))),
         });
         let (program, directory) = (std::env::current_exe()?, self.directory.clone());
-        Ok(Target::Start { program, directory, settings: settings.collect::<Result<_, _>>()? })
+        Ok(Target::Start { program, directory, settings: settings.collect::<Result<_, _>>()?, trust })
     }
 }
 

@@ -61,7 +61,7 @@ const TABLE: &str = "CREATE TABLE bench.days (id INT NOT NULL, day DATE NOT NULL
                      AUTO PARTITION BY RANGE (date_trunc(day, 'day')) () DISTRIBUTED BY HASH(id) BUCKETS 1";
 
 fn create(target: &Target, settings: &[(&str, &str)]) -> Result<Server, BenchError> {
-    let Target::Start { program, directory, settings: given } = target else {
+    let Target::Start { program, directory, settings: given, .. } = target else {
         return Err(BenchError::Argument(
             "the test of partitions starts its own server: leave out --host".to_owned(),
         ));

@@ -12,12 +12,15 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 use tempfile::TempDir;
+use tributary_client::Trust;
 
 /// A server under test.
 #[derive(Debug)]
 pub struct Server {
     pub mysql: SocketAddr,
     pub http: SocketAddr,
+    /// Loads are sent over TLS, to a server with one of these certificates.
+    pub trust: Option<Trust>,
     own: Option<Own>,
 }
 
@@ -91,7 +94,7 @@ impl Server {
         let (mysql, http) = (address(" mysql="), address(" http="));
         let own = Own { program: program.to_owned(), process, data: Some(data) };
         match (mysql, http) {
-            (Some(mysql), Some(http)) => Ok(Self { mysql, http, own: Some(own) }),
+            (Some(mysql), Some(http)) => Ok(Self { mysql, http, trust: None, own: Some(own) }),
             _ => {
                 let log =
                     own.path().map(|path| fs::read_to_string(path.join("server.log")).unwrap_or_default());
@@ -106,6 +109,7 @@ impl Server {
         Self {
             mysql: SocketAddr::new(address.host, address.query_port),
             http: SocketAddr::new(address.host, address.http_port),
+            trust: None,
             own: None,
         }
     }
@@ -113,7 +117,7 @@ impl Server {
     /// # Errors
     /// The server cannot be reached.
     pub fn connect(&self, database: &str) -> Result<Mysql, BenchError> {
-        Mysql::connect(self.mysql, database)
+        Mysql::connect(self.mysql, self.trust.as_ref(), database)
     }
 
     /// The process's number, of a server that the benchmark has started.
@@ -183,7 +187,8 @@ impl Server {
         if let Some(own) = &mut self.own
             && let Some(data) = own.data.take()
         {
-            *self = Self::launch(&own.program.clone(), data, settings)?;
+            let trust = self.trust.take();
+            *self = Self { trust, ..Self::launch(&own.program.clone(), data, settings)? };
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tributary_client::Trust;
 
 /// Settings of a server that a test starts itself.
 #[derive(Clone, Copy, Debug)]
@@ -20,17 +21,19 @@ pub struct Own<'a> {
 /// The server to measure.
 #[derive(Clone, Debug)]
 pub enum Target {
-    Start { program: PathBuf, directory: PathBuf, settings: Vec<(String, String)> },
-    Running(Address),
+    Start { program: PathBuf, directory: PathBuf, settings: Vec<(String, String)>, trust: Option<Trust> },
+    Running(Address, Option<Trust>),
 }
 
 impl Target {
-    /// The same with another binary; a server that is running already stays as it is.
+    /// The same with another binary, and without TLS; a server that is running already stays as it is.
     #[must_use]
     pub fn with_program(&self, binary: PathBuf) -> Self {
         match self.clone() {
-            Self::Start { directory, settings, .. } => Self::Start { program: binary, directory, settings },
-            running @ Self::Running(_) => running,
+            Self::Start { directory, settings, .. } => {
+                Self::Start { program: binary, directory, settings, trust: None }
+            }
+            running @ Self::Running(..) => running,
         }
     }
 
@@ -39,10 +42,10 @@ impl Target {
     /// # Errors
     /// The target is a running server; the server does not start.
     pub fn own_server(&self, test: &str, cell: &Cell) -> Result<(Server, Own<'_>), BenchError> {
-        let Self::Start { program, directory, settings } = self else {
+        let Self::Start { directory, settings, .. } = self else {
             return Err(BenchError::Argument(format!("{test} starts its own server: leave out --host")));
         };
-        let server = Server::start(program, directory, settings)?;
+        let server = self.server()?;
         cell.create_table(&server)?;
         Ok((server, Own { directory, settings }))
     }
@@ -52,17 +55,21 @@ impl Target {
     pub fn settings(&self) -> &[(String, String)] {
         match self {
             Self::Start { settings, .. } => settings,
-            Self::Running(_) => &[],
+            Self::Running(..) => &[],
         }
     }
 
     /// # Errors
     /// The server does not start.
     pub fn server(&self) -> Result<Server, BenchError> {
-        match self {
-            Self::Start { program, directory, settings } => Server::start(program, directory, settings),
-            Self::Running(address) => Ok(Server::running(*address)),
-        }
+        let (mut server, trust) = match self {
+            Self::Start { program, directory, settings, trust } => {
+                (Server::start(program, directory, settings)?, trust)
+            }
+            Self::Running(address, trust) => (Server::running(*address), trust),
+        };
+        server.trust.clone_from(trust);
+        Ok(server)
     }
 }
 

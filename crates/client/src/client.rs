@@ -4,6 +4,7 @@ use crate::answer::{self, Answer, Form, OkAnswer, Rows};
 use crate::command::{self, Statement};
 use crate::error::{ClientError, broken, refusal};
 use crate::fields::Fields;
+use crate::stream::{Stream, Trust};
 use crate::value::Value;
 use crate::{binary, login, packet};
 use std::io::{self, BufReader, Read, Write};
@@ -53,12 +54,44 @@ impl Client {
         database: Option<&str>,
         patience: Option<Duration>,
     ) -> Result<Self, ClientError> {
+        let mut client = Self::reached(address, patience)?;
+        let (sequence, greeting) = client.read()?;
+        client.log_in(&login::of_user(user, password, database, &greeting), password, sequence)?;
+        Ok(client)
+    }
+
+    /// Connects, and waits for a greeting.
+    fn reached(address: impl ToSocketAddrs, patience: Option<Duration>) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(patience)?;
         stream.set_write_timeout(patience)?;
-        let mut client = Self { stream: BufReader::new(stream) };
-        client.log_in(user, password, database)?;
+        Ok(Self { stream: BufReader::new(stream) })
+    }
+}
+
+impl Client<Stream> {
+    /// [`Client::connect_with`], over TLS if there are certificates to trust.
+    ///
+    /// # Errors
+    /// The server cannot be reached, has no TLS or another certificate, refuses the client, or wants the password itself.
+    pub fn connect_trusting(
+        trust: Option<&Trust>,
+        (user, password): (&str, &str),
+        address: impl ToSocketAddrs,
+        database: Option<&str>,
+        patience: Option<Duration>,
+    ) -> Result<Self, ClientError> {
+        let mut plain = Client::<TcpStream>::reached(address, patience)?;
+        let (mut sequence, greeting) = plain.read()?;
+        let mut proof = login::of_user(user, password, database, &greeting);
+        if trust.is_some() {
+            login::ask_for_tls(&mut proof);
+            sequence = sequence.wrapping_add(1);
+            plain.write(&proof[..login::HEAD_BYTES], sequence)?;
+        }
+        let mut client = Self { stream: BufReader::new(Stream::with(plain.into_stream(), trust)?) };
+        client.log_in(&proof, password, sequence)?;
         Ok(client)
     }
 }
@@ -70,15 +103,16 @@ impl<S: Read + Write> Client<S> {
     /// No answer arrives, or the server refuses the client.
     pub fn over(stream: S, database: Option<&str>) -> Result<Self, ClientError> {
         let mut client = Self { stream: BufReader::new(stream) };
-        client.log_in("root", "", database)?;
+        let (sequence, greeting) = client.read()?;
+        client.log_in(&login::of_user("root", "", database, &greeting), "", sequence)?;
         Ok(client)
     }
 
-    fn log_in(&mut self, user: &str, password: &str, database: Option<&str>) -> Result<(), ClientError> {
+    /// Answers the server's packet of this number, and proves the password until the server is content.
+    fn log_in(&mut self, answer: &[u8], password: &str, mut sequence: u8) -> Result<(), ClientError> {
         /// Of `caching_sha2_password`: the server knows the password's hash, or doesn't.
         const IS_KNOWN: &[u8] = &[1, 3];
-        let (mut sequence, greeting) = self.read()?;
-        let mut proof = login::of_user(user, password, database, &greeting);
+        let mut proof = answer.to_vec();
         loop {
             self.write(&proof, sequence.wrapping_add(1))?;
             let mut answer;

@@ -7,6 +7,7 @@
 //! | file | what happens there |
 //! | --- | --- |
 //! | `client` | the connection |
+//! | `stream` | its bytes, with or without TLS |
 //! | `login` | who the client says it is, and the proofs of its password |
 //! | `command`, `value` | statements and parameters → payloads |
 //! | `answer`, `binary`, `fields` | payloads → rows and success |
@@ -22,10 +23,12 @@ mod client;
 mod error;
 mod fields;
 mod login;
+mod stream;
 mod value;
 
 pub use answer::{Answer, ColumnKind, OkAnswer, Row, Rows, affected_rows};
 pub use client::Client;
 pub use command::Statement;
 pub use error::{ClientError, ServerError};
+pub use stream::{Stream, Trust};
 pub use value::Value;

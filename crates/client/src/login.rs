@@ -7,9 +7,12 @@ use sha2::{Digest as _, Sha256};
 /// files: for `LOAD DATA LOCAL`, take the socket.
 const CAPABILITIES: u32 = 0x1 | 0x80 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
 const CONNECT_WITH_DB: u32 = 0x8;
+const TLS: u32 = 0x800;
 const PAYLOAD_BYTES_MAX: u32 = 1 << 30;
 const UTF8MB4: u8 = 45;
 
+/// Bytes of an answer to a greeting before the user's name, which are also the request for TLS.
+pub(crate) const HEAD_BYTES: usize = 32;
 /// Bytes of a server's challenge.
 const NONCE_BYTES: usize = 20;
 
@@ -31,6 +34,13 @@ pub(crate) fn of_user(user: &str, password: &str, database: Option<&str>, greeti
     }
     payload.extend(b"mysql_native_password\0");
     payload
+}
+
+/// Says in an answer to a greeting that TLS comes first.
+pub(crate) fn ask_for_tls(answer: &mut [u8]) {
+    for (byte, tls) in answer.iter_mut().zip(TLS.to_le_bytes()) {
+        *byte |= tls;
+    }
 }
 
 /// The proof that a server asks for by the name of another plugin. `None` if the plugin is unknown.

@@ -2,13 +2,12 @@
 //! each kind of client.
 
 use crate::TortureError;
+use std::io;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
-use tokio_rustls::rustls::pki_types::CertificateDer;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use std::time::Duration;
+use tributary_client::{Stream, Trust};
 
 /// The user who may do everything.
 pub(crate) const ROOT: &str = "root";
@@ -19,7 +18,7 @@ pub(crate) struct Doors {
     pub mysql_port: u16,
     pub http_port: u16,
     /// The server requires it.
-    pub tls: Option<Arc<ClientConfig>>,
+    pub tls: Option<Trust>,
 }
 
 impl Doors {
@@ -35,6 +34,15 @@ impl Doors {
             None => Login { user: ROOT.to_owned(), password: String::new() },
         }
     }
+}
+
+/// Connects to the port for HTTP. An answer that does not arrive in time counts as a broken connection.
+pub(crate) fn to_http(doors: &Doors, patience: Duration) -> io::Result<Stream> {
+    let socket = TcpStream::connect(("127.0.0.1", doors.http_port))?;
+    socket.set_nodelay(true)?;
+    socket.set_read_timeout(Some(patience))?;
+    socket.set_write_timeout(Some(patience))?;
+    Stream::with(socket, doors.tls.as_ref())
 }
 
 /// The password that a user has from the start.
@@ -55,7 +63,7 @@ pub(crate) struct Certificate {
     chain: PathBuf,
     key: PathBuf,
     /// Clients that trust it.
-    pub client: Arc<ClientConfig>,
+    pub client: Trust,
 }
 
 impl Certificate {
@@ -94,8 +102,7 @@ impl Certificate {
                 return Err(TortureError::Impossible(format!("openssl, for a certificate: {error}")));
             }
         }
-        let client =
-            trusting(&chain).map_err(|why| TortureError::Setup(format!("{}: {why}", chain.display())))?;
+        let client = Trust::only(&chain).map_err(|error| TortureError::Setup(error.to_string()))?;
         Ok(Self { chain, key, client })
     }
 
@@ -109,15 +116,4 @@ impl Certificate {
         .map(|(name, value)| (name.to_owned(), value))
         .into()
     }
-}
-
-/// A client that trusts this certificate only.
-fn trusting(certificate: &Path) -> Result<Arc<ClientConfig>, String> {
-    let read = CertificateDer::from_pem_file(certificate).map_err(|error| error.to_string())?;
-    let mut roots = RootCertStore::empty();
-    roots.add(read).map_err(|error| error.to_string())?;
-    let client = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
-    Ok(Arc::new(client.with_root_certificates(roots).with_no_client_auth()))
 }

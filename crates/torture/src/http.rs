@@ -1,12 +1,12 @@
 //! As much of an HTTP client as torture needs: one request after another over one connection.
 
-use crate::doors::{Doors, Login};
+use crate::doors::{Doors, Login, to_http};
 use crate::load::DATABASE;
-use crate::stream::Stream;
 use base64::Engine;
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::time::Duration;
+use tributary_client::Stream;
 
 /// The longest answer that is read, in bytes.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
@@ -54,7 +54,7 @@ impl Client {
 
     /// The same with any user and password.
     pub fn connect_as(doors: &Doors, login: Login, patience: Duration) -> io::Result<Self> {
-        let stream = BufReader::new(Stream::to_http(doors, patience)?);
+        let stream = BufReader::new(to_http(doors, patience)?);
         Ok(Self { stream, is_over: false, doors: doors.clone(), login, patience })
     }
 

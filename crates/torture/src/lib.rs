@@ -46,7 +46,6 @@ mod report;
 mod rights;
 mod run;
 mod server;
-mod stream;
 mod upserts;
 mod writers;
 

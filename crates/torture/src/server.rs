@@ -7,10 +7,9 @@ use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use tokio_rustls::rustls::ClientConfig;
+use tributary_client::Trust;
 
 /// How long a start may take before it counts as hanging.
 const READY_WITHIN: Duration = Duration::from_secs(300);
@@ -26,7 +25,7 @@ pub(crate) struct Launch {
     pub log: PathBuf,
     pub settings: Vec<(String, String)>,
     /// For clients of a server that requires it.
-    pub tls: Option<Arc<ClientConfig>>,
+    pub tls: Option<Trust>,
 }
 
 /// A server that was started and may not be ready yet. Killed when dropped.
@@ -35,7 +34,7 @@ pub(crate) struct Starting {
     child: Guard,
     ready: Receiver<String>,
     started: Instant,
-    tls: Option<Arc<ClientConfig>>,
+    tls: Option<Trust>,
 }
 
 /// A server that is ready. Killed when dropped.

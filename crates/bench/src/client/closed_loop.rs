@@ -7,9 +7,10 @@ use crate::data::{FIRST_ID, Order, ROWS_MAX, Request};
 use crate::error::BenchError;
 use hdrhistogram::Histogram;
 use mio::{Events, Interest, Poll, Token};
-use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::io::{self, ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
+use tokio_rustls::rustls::ClientConnection;
+use tributary_client::Stream;
 
 /// Longest time without any answer before a run is given up.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -34,11 +35,12 @@ pub type Dialogue = fn(&[u8]) -> Option<Reply>;
 #[derive(Debug)]
 pub struct Connection {
     stream: mio::net::TcpStream,
+    tls: Option<Box<ClientConnection>>,
     dialogue: Dialogue,
     first: Option<Request>,
     requests: Vec<Request>,
     next: usize,
-    /// Bytes of the request that the socket has taken.
+    /// Bytes of the request that the socket, or TLS, has taken.
     sent: usize,
     sent_at: Instant,
     is_waiting: bool,
@@ -49,14 +51,19 @@ impl Connection {
     /// # Errors
     /// The socket's.
     pub fn new(
-        stream: TcpStream,
+        stream: impl Into<Stream>,
         dialogue: Dialogue,
         first: Option<Request>,
         requests: Vec<Request>,
     ) -> Result<Self, BenchError> {
+        let (stream, tls) = match stream.into() {
+            Stream::Plain(stream) => (stream, None),
+            Stream::Tls(stream) => (stream.sock, Some(Box::new(stream.conn))),
+        };
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream: mio::net::TcpStream::from_std(stream),
+            tls,
             dialogue,
             first,
             requests,
@@ -106,6 +113,13 @@ impl Connection {
             Some(first) => first,
             None => &self.requests[self.next],
         };
+        if let Some(tls) = &mut self.tls {
+            // It takes all of it, whatever the socket does.
+            tls.set_buffer_limit(None);
+            tls.writer().write_all(&request.bytes[self.sent..])?;
+            self.sent = request.bytes.len();
+            return flush(tls, &mut self.stream);
+        }
         while self.sent < request.bytes.len() {
             match self.stream.write(&request.bytes[self.sent..]) {
                 Ok(count) => self.sent += count,
@@ -120,7 +134,11 @@ impl Connection {
     /// Reads the available bytes; returns the answer if it is complete.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Reply>, BenchError> {
         loop {
-            let count = match self.stream.read(buffer) {
+            let read = match &mut self.tls {
+                Some(tls) => decrypted(tls, &mut self.stream, buffer),
+                None => self.stream.read(buffer),
+            };
+            let count = match read {
                 Ok(0) => return Err(BenchError::Refused("the server closed a connection".into())),
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
@@ -133,6 +151,40 @@ impl Connection {
                 self.is_waiting = false;
                 return Ok(Some(reply));
             }
+        }
+    }
+}
+
+/// Sends the records that the socket takes now.
+fn flush(tls: &mut ClientConnection, stream: &mut mio::net::TcpStream) -> Result<(), BenchError> {
+    while tls.wants_write() {
+        match tls.write_tls(stream) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Reads bytes from the records that are available, and goes on with a handshake. Errors are those of a socket.
+fn decrypted(
+    tls: &mut ClientConnection,
+    stream: &mut mio::net::TcpStream,
+    buffer: &mut [u8],
+) -> io::Result<usize> {
+    loop {
+        match tls.reader().read(buffer) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            read => return read,
+        }
+        if tls.read_tls(stream)? == 0 {
+            return Ok(0);
+        }
+        tls.process_new_packets().map_err(io::Error::other)?;
+        while tls.wants_write() {
+            tls.write_tls(stream)?;
         }
     }
 }

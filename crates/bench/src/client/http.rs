@@ -7,6 +7,7 @@ use crate::error::BenchError;
 use memchr::memmem;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use tributary_client::{Stream, Trust};
 
 /// The header that says how rows of access logs are written.
 #[must_use]
@@ -28,14 +29,18 @@ pub fn stream_load_head(table: &str, format: &str, mode: &str, length: usize) ->
     )
 }
 
-/// A connection for the measured loop.
+/// A connection for the measured loop, over TLS if there are certificates to trust.
 ///
 /// # Errors
 /// The server cannot be reached.
-pub fn connect(address: SocketAddr, requests: Vec<Request>) -> Result<Connection, BenchError> {
+pub fn connect(
+    address: SocketAddr,
+    trust: Option<&Trust>,
+    requests: Vec<Request>,
+) -> Result<Connection, BenchError> {
     let stream = TcpStream::connect(address).map_err(|error| BenchError::connect(address, &error))?;
     stream.set_nodelay(true)?;
-    Connection::new(stream, reply, None, requests)
+    Connection::new(Stream::with(stream, trust)?, reply, None, requests)
 }
 
 /// The body of an answer to `GET path`.

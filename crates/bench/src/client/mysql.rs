@@ -4,19 +4,19 @@ use super::closed_loop::{Connection, Reply};
 use crate::data::Request;
 use crate::error::BenchError;
 use std::net::SocketAddr;
-use tributary_client::{Answer, Client, ClientError, Statement, affected_rows, packet};
+use tributary_client::{Answer, Client, ClientError, Statement, Stream, Trust, affected_rows, packet};
 
 /// A connection.
 #[derive(Debug)]
-pub struct Mysql(Client);
+pub struct Mysql(Client<Stream>);
 
 impl Mysql {
-    /// Connects as root without a password.
+    /// Connects as root without a password, over TLS if there are certificates to trust.
     ///
     /// # Errors
     /// The server cannot be reached or refuses.
-    pub fn connect(address: SocketAddr, database: &str) -> Result<Self, BenchError> {
-        match Client::connect(address, Some(database), None) {
+    pub fn connect(address: SocketAddr, trust: Option<&Trust>, database: &str) -> Result<Self, BenchError> {
+        match Client::connect_trusting(trust, ("root", ""), address, Some(database), None) {
             Ok(client) => Ok(Self(client)),
             Err(ClientError::Refused(error)) => Err(BenchError::Refused(error.to_string())),
             Err(ClientError::Gone(error)) => Err(BenchError::connect(address, &error)),

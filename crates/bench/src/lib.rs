@@ -10,6 +10,7 @@ mod data;
 mod error;
 mod insert_select;
 mod keys;
+mod logins;
 mod options;
 mod parquet_load;
 mod partitions;

@@ -8,7 +8,7 @@ use crate::keys::{self, Keys, Model};
 use crate::report;
 use crate::server::Address;
 use crate::suite::{Suite, Target};
-use crate::{insert_select, parquet_load, partitions, query, schema_change};
+use crate::{insert_select, logins, parquet_load, partitions, query, schema_change};
 use clap::{Args, Subcommand};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -159,6 +159,12 @@ enum Test {
         #[arg(long, default_value_t = 6_000_000)]
         rows: u64,
     },
+    /// Logins beside Stream Loads: how long one takes, and what they cost the loads
+    Logins {
+        /// Logins per second
+        #[arg(long, value_delimiter = ',', default_value = "10,100,300,1000", value_parser = clap::value_parser!(u32).range(1..))]
+        rates: Vec<u32>,
+    },
     /// Stream Loads of rows of many days into a table with AUTO PARTITION by day, compared with one without partitions
     Partitions {
         /// Days of each load
@@ -235,6 +241,10 @@ impl Bench {
         }
         if let Test::SchemaChange { rows } = self.test {
             return schema_change::run(&target, rows);
+        }
+        if let Test::Logins { rates } = &self.test {
+            let (_, limit) = self.test.cells(&self.common);
+            return logins::run(&target, rates, limit, self.common.runs.max(1));
         }
         if let Test::ParquetLoad { rows, row_group_rows, shuffled } = self.test {
             let before = self.common.against.as_ref().map(|binary| target.with_program(binary.clone()));
@@ -369,6 +379,7 @@ impl Test {
             | Self::InsertSelect { .. }
             | Self::ParquetLoad { .. }
             | Self::KeyQueries { .. }
+            | Self::Logins { .. }
             | Self::SchemaChange { .. } => (),
         }
         (cells, limit)

@@ -11,6 +11,7 @@ mod views;
 use crate::context::{SettledSnapshots, StatementContext, Within, names_hidden};
 use crate::deep::{OnDeepStack, planned};
 use crate::error::plan_error;
+use crate::explain::{self, ReadTables};
 use crate::functions::dates::zone::{self, SessionZone};
 use crate::meaning::operators::{CoercionRule, OperatorPlanner};
 use crate::meaning::rewrite::Rewritten;
@@ -43,6 +44,7 @@ use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::planner::RelationPlanner;
 use datafusion::optimizer::Analyzer;
+use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream, execute_stream_partitioned};
 use datafusion::prelude::SessionConfig;
 pub use load_exprs::{Projection, RowFilter};
@@ -55,7 +57,7 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
-use tributary_sql::{Delete, ROWS_FUNCTION, SelectQuery};
+use tributary_sql::{Delete, ExplainForm, ROWS_FUNCTION, SelectQuery};
 use tributary_table::{FoundRows, Snapshot, Table, TableError, TableStore};
 use tributary_types::{ErrorCode, Sealed, SqlError};
 use url::Url;
@@ -333,8 +335,8 @@ impl QueryEngine {
         Ok(output::columns(&plan, &rewritten.titles, &rewritten.spellings, Nested::Kept))
     }
 
-    /// The plan of a query as text, one line a row, in the column `Explain String`. `analyze` runs
-    /// the query and shows what each step took; `verbose` adds the logical plans.
+    /// The plan of a query as text, one line a row, in the column `Explain String`. `analyze` runs the query and shows what each
+    /// step took.
     ///
     /// # Errors
     /// As [`Self::query`]; with `analyze` also whatever ends the query.
@@ -345,9 +347,9 @@ impl QueryEngine {
         query: &'a SelectQuery,
         params: &'a [ScalarValue],
         analyze: bool,
-        verbose: bool,
+        form: ExplainForm,
     ) -> BoxFuture<'a, Result<QueryResult, SqlError>> {
-        Box::pin(self.run_explain(session, query, params, analyze, verbose))
+        Box::pin(self.run_explain(session, query, params, analyze, form))
     }
 
     async fn run_explain(
@@ -356,12 +358,12 @@ impl QueryEngine {
         query: &SelectQuery,
         params: &[ScalarValue],
         analyze: bool,
-        verbose: bool,
+        form: ExplainForm,
     ) -> Result<QueryResult, SqlError> {
         let (plan, _) = self.settled_plan(session, query, params, TableFunctions::default()).await?;
         let state = self.state_of(session);
         let mut text = String::new();
-        if verbose {
+        if form == ExplainForm::Verbose {
             let optimized = planned(session.stop.as_ref(), || state.optimize(&plan));
             let optimized = optimized.map_err(|error| plan_error(&error))?;
             text += &format!(
@@ -370,6 +372,7 @@ impl QueryEngine {
                 optimized.display_indent()
             );
         }
+        let tables = ReadTables::of(&plan).map_err(|error| plan_error(&error))?;
         let physical = self.physical(session, &state, &plan).await?;
         if analyze {
             let stream = execute_stream(Arc::clone(&physical), self.task_context(&state));
@@ -377,14 +380,15 @@ impl QueryEngine {
             while let Some(batch) = stream.next().await {
                 batch.map_err(|error| plan_error(&error))?;
             }
-            text += &datafusion::physical_plan::display::DisplayableExecutionPlan::with_metrics(
-                physical.as_ref(),
-            )
-            .indent(verbose)
-            .to_string();
-        } else {
-            text += &displayable(physical.as_ref()).indent(verbose).to_string();
         }
+        let is_verbose = form == ExplainForm::Verbose;
+        text += &match (form, analyze) {
+            (ExplainForm::Steps, _) => explain::lines(&physical, &tables, analyze),
+            (_, true) => {
+                DisplayableExecutionPlan::with_metrics(physical.as_ref()).indent(is_verbose).to_string()
+            }
+            (_, false) => displayable(physical.as_ref()).indent(is_verbose).to_string(),
+        };
         let lines: ArrayRef = Arc::new(text.lines().map(Some).collect::<StringArray>());
         rows::result(vec![ResultColumn::computed("Explain String", DataType::Utf8)], vec![lines])
     }

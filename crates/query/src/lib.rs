@@ -8,6 +8,7 @@ mod context;
 mod deep;
 mod engine;
 mod error;
+mod explain;
 mod facts;
 mod functions;
 mod meaning;

@@ -503,11 +503,22 @@ pub enum Value {
     Expr(Expr),
 }
 
+/// How EXPLAIN shows a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExplainForm {
+    /// For people.
+    #[default]
+    Steps,
+    /// `PHYSICAL PLAN`: as the query engine has it.
+    Physical,
+    /// `VERBOSE` (also Doris's `ALL PLAN` and MySQL's `EXTENDED`): the plans before it, too.
+    Verbose,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explain {
     pub analyze: bool,
-    /// `VERBOSE` (also Doris's `ALL PLAN` and MySQL's `EXTENDED`).
-    pub verbose: bool,
+    pub form: ExplainForm,
     /// A query or an INSERT. An explained INSERT is not run.
     pub statement: Box<Statement>,
 }

@@ -116,7 +116,7 @@ impl EngineSession {
         let admitted = self.admit_query()?;
         let view = self.view();
         let interrupt = self.interrupt().or_after(self.query_timeout());
-        let plan = self.queries.explain(&view, &query, params, explain.analyze, explain.verbose);
+        let plan = self.queries.explain(&view, &query, params, explain.analyze, explain.form);
         let plan = interrupt.wait(plan).await??;
         Ok(self.rows(plan, u64::MAX, interrupt, admitted))
     }

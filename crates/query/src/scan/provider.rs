@@ -14,7 +14,7 @@ mod reader;
 
 use crate::types::metadata;
 use crate::workarounds::physical::calculated_keys::compares_columns;
-use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::stats::Precision;
@@ -51,6 +51,17 @@ const SPLIT_BYTES: u64 = 1024 * 1024;
 
 fn external(error: TableError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
+}
+
+/// A table, and by what a plan's scans of it are known: a scan of data files names them, and one of rows in memory has their
+/// arrays.
+#[derive(Debug)]
+pub struct ScanTraits {
+    /// With its database.
+    pub name: String,
+    pub columns: SchemaRef,
+    pub paths: Vec<Path>,
+    pub arrays: Vec<ArrayRef>,
 }
 
 /// One snapshot of one table.
@@ -122,6 +133,20 @@ impl SnapshotProvider {
     #[must_use]
     pub fn with_deletions(self, with_deletions: bool) -> Self {
         Self { with_deletions, ..self }
+    }
+
+    /// By what a plan's scans of this table are known.
+    ///
+    /// # Errors
+    /// The table's root or the memtable has no proper form.
+    pub fn traits(&self) -> Result<ScanTraits> {
+        let paths = self.snapshot.files.iter().map(|file| self.root.path_of(&file.file).map_err(external));
+        let paths = paths.collect::<Result<Vec<_>>>()?;
+        let arrays = self.snapshot.memtable.iter().map(|part| part.live_batch().map_err(external));
+        let arrays = arrays.collect::<Result<Vec<_>>>()?;
+        let name = format!("{}.{}", self.snapshot.def.db, self.snapshot.def.name);
+        let arrays = arrays.iter().flat_map(|batch| batch.columns()).cloned().collect();
+        Ok(ScanTraits { name, columns: Arc::clone(&self.schema), paths, arrays })
     }
 
     /// The positions of the columns to read, in order.

@@ -94,13 +94,15 @@ async fn a_statement_without_a_database_says_so() {
 #[tokio::test]
 async fn count_is_answered_from_statistics_and_files_are_pruned() {
     let mut server = server().await;
-    let (_, plan) = server.run("EXPLAIN SELECT COUNT(*) FROM t").await.unwrap().unwrap();
+    let (_, plan) = server.run("EXPLAIN PHYSICAL PLAN SELECT COUNT(*) FROM t").await.unwrap().unwrap();
     let plan = rows(&plan).concat().join("\n");
     assert!(!plan.contains("DataSourceExec"), "{plan}");
-    let (_, plan) = server.run("EXPLAIN SELECT username FROM t WHERE id = '99'").await.unwrap().unwrap();
+    let (_, plan) =
+        server.run("EXPLAIN PHYSICAL PLAN SELECT username FROM t WHERE id = '99'").await.unwrap().unwrap();
     let plan = rows(&plan).concat().join("\n");
     assert!(!plan.contains(".parquet"), "{plan}");
-    let (_, plan) = server.run("EXPLAIN SELECT username FROM t WHERE id = 1").await.unwrap().unwrap();
+    let (_, plan) =
+        server.run("EXPLAIN PHYSICAL PLAN SELECT username FROM t WHERE id = 1").await.unwrap().unwrap();
     assert!(rows(&plan).concat().join("\n").contains(".parquet"));
 }
 
@@ -307,7 +309,7 @@ async fn deep_trees_of_every_operator_are_answered_or_refused_but_never_overflow
 
 /// The plan of a query, its steps one after the other.
 async fn plan(server: &mut Server, sql: &str) -> String {
-    let (_, batches) = server.run(&format!("EXPLAIN {sql}")).await.unwrap().unwrap();
+    let (_, batches) = server.run(&format!("EXPLAIN PHYSICAL PLAN {sql}")).await.unwrap().unwrap();
     rows(&batches).concat().join("\n")
 }
 

@@ -1,6 +1,6 @@
 //! Queries, EXPLAIN, DESCRIBE and USE.
 
-use crate::ast::{Explain, SelectQuery, Show, ShowFilter, Statement};
+use crate::ast::{Explain, ExplainForm, SelectQuery, Show, ShowFilter, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::file_calls::FileCall;
@@ -110,23 +110,25 @@ fn refuse_writes(query: &Query) -> Parsed<()> {
 /// `EXPLAIN …`, `DESC …`, `DESCRIBE …`: of a statement or of a table.
 pub(crate) fn explain_or_describe(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.advance();
-    let (mut analyze, mut verbose) = (false, false);
+    let (mut analyze, mut form) = (false, ExplainForm::default());
     loop {
         if cursor.eat("ANALYZE") {
             analyze = true;
         } else if cursor.eat_any(&["VERBOSE", "EXTENDED"]).is_some() || cursor.eat_all("ALL PLAN") {
-            verbose = true;
+            form = ExplainForm::Verbose;
+        } else if cursor.eat_all("PHYSICAL PLAN") {
+            form = ExplainForm::Physical;
         } else if !eat_plan_kind(cursor)? {
             break;
         }
     }
     if begins(cursor) {
         let statement = Box::new(Statement::Query(select(cursor)?));
-        return Ok(Statement::Explain(Explain { analyze, verbose, statement }));
+        return Ok(Statement::Explain(Explain { analyze, form, statement }));
     }
     if cursor.is("INSERT") {
         let statement = Box::new(insert::insert(cursor)?);
-        return Ok(Statement::Explain(Explain { analyze, verbose, statement }));
+        return Ok(Statement::Explain(Explain { analyze, form, statement }));
     }
     if cursor.is_any(&["UPDATE", "DELETE", "REPLACE"]) {
         let word = cursor.word().unwrap_or_default().to_ascii_uppercase();
@@ -165,13 +167,12 @@ fn describe_function(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
 
 /// Words that choose among plans; there is one plan, so they change nothing.
 fn eat_plan_kind(cursor: &mut Cursor<'_>) -> Parsed<bool> {
-    const KINDS: [&str; 9] = [
+    const KINDS: [&str; 8] = [
         "PARSED PLAN",
         "ANALYZED PLAN",
         "REWRITTEN PLAN",
         "LOGICAL PLAN",
         "OPTIMIZED PLAN",
-        "PHYSICAL PLAN",
         "SHAPE PLAN",
         "MEMO PLAN",
         "DISTRIBUTED PLAN",

@@ -175,7 +175,9 @@ fn the_http_stream_function_parses() {
 #[test]
 fn explain_takes_queries_inserts_and_tables() {
     let Statement::Explain(explain) = ok("EXPLAIN VERBOSE select 1") else { panic!() };
-    assert!(explain.verbose && !explain.analyze);
+    assert!(explain.form == ExplainForm::Verbose && !explain.analyze);
+    let Statement::Explain(explain) = ok("explain physical plan select 1") else { panic!() };
+    assert_eq!(explain.form, ExplainForm::Physical);
     let Statement::Explain(explain) = ok("explain analyze insert into t values (1)") else { panic!() };
     assert!(explain.analyze && matches!(*explain.statement, Statement::Insert(_)));
     assert!(matches!(ok("explain format=tree select 1"), Statement::Explain(_)));

@@ -19,12 +19,13 @@ export function planTree(text: string): Step[] {
     if (!words) continue;
     const indent = line.length - line.trimStart().length;
     while (open.length && open[open.length - 1]!.indent >= indent) open.pop();
+    const ran = /^(.*?)  \[(\d+) rows?, ([\d.]+ ms)\]$/.exec(words);
     const parts = /^(.*?)(?:, )?metrics=\[(.*)\]$/.exec(words);
-    const head = parts ? parts[1]! : words;
+    const head = (ran ?? parts)?.[1] ?? words;
     const at = head.indexOf(': ');
     const step: Step = {
       name: at < 0 ? head : head.slice(0, at), detail: at < 0 ? '' : head.slice(at + 2),
-      metrics: (parts?.[2] ?? '').split(/, (?=\w+=)/).filter(Boolean).map((metric) => [metric.slice(0, metric.indexOf('=')), metric.slice(metric.indexOf('=') + 1)]),
+      metrics: ran ? [['rows', ran[2]!], ['time', ran[3]!]] : (parts?.[2] ?? '').split(/, (?=\w+=)/).filter(Boolean).map((metric) => [metric.slice(0, metric.indexOf('=')), metric.slice(metric.indexOf('=') + 1)]),
       children: [],
     };
     (open[open.length - 1]?.step.children ?? roots).push(step);

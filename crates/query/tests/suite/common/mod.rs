@@ -275,7 +275,7 @@ impl Server {
             Statement::DescribeFunction(call) => self.engine.describe_files(&self.session, &call).await?,
             Statement::Explain(explain) => {
                 let Statement::Query(query) = *explain.statement else { panic!("EXPLAIN of no query") };
-                self.engine.explain(&self.session, &query, &[], explain.analyze, explain.verbose).await?
+                self.engine.explain(&self.session, &query, &[], explain.analyze, explain.form).await?
             }
             Statement::Use { db } => {
                 self.session.database = Some(db);

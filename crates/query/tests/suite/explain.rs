@@ -1,0 +1,109 @@
+//! Plans as people read them.
+
+use crate::common::{Server, rows};
+
+/// Tables with rows in files and in memory: `t` in both, `u` in memory.
+async fn server() -> Server {
+    let mut server = Server::new();
+    for sql in [
+        "CREATE TABLE t (id INT, k VARCHAR(10), v DOUBLE) DUPLICATE KEY(id) DISTRIBUTED BY RANDOM",
+        "CREATE TABLE u (id INT, name VARCHAR(10)) DUPLICATE KEY(id) DISTRIBUTED BY RANDOM",
+        "INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 2), (3, 'b', 3)",
+        "FLUSH t",
+        "INSERT INTO t VALUES (4, 'a', 4)",
+        "INSERT INTO u VALUES (1, 'x'), (4, 'y')",
+    ] {
+        server.run(sql).await.unwrap();
+    }
+    server
+}
+
+async fn lines(server: &mut Server, sql: &str) -> Vec<String> {
+    let (_, batches) = server.run(sql).await.unwrap().unwrap();
+    rows(&batches).concat()
+}
+
+/// The lines without the sizes of files.
+fn without_sizes(lines: &[String]) -> Vec<String> {
+    let cut = |line: &String| match line.split_once(" (").filter(|(before, _)| before.contains("data file")) {
+        Some((before, after)) => format!("{before}{}", after.split_once(')').map_or("", |(_, rest)| rest)),
+        None => line.clone(),
+    };
+    lines.iter().map(cut).collect()
+}
+
+#[tokio::test]
+async fn a_plan_names_steps_tables_and_conditions_of_sql() {
+    let mut server = server().await;
+    for (sql, expected) in [
+        (
+            "SELECT k, SUM(v) FROM t JOIN u ON t.id = u.id WHERE t.id > 1 GROUP BY k ORDER BY 2 DESC LIMIT 3",
+            &[
+                "First 3 by sum(db.t.v) DESC",
+                "  Aggregate by k: sum(db.t.v)",
+                "    Hash join, inner: id = id",
+                "      Filter: id > 1",
+                "        Read db.u: 2 rows in memory",
+                "      Filter: id > 1",
+                "        Read db.t: 1 of 1 data file; 1 row in memory",
+            ][..],
+        ),
+        (
+            "SELECT k FROM t WHERE k = 'b' AND id = 7",
+            &["Filter: k = b AND id = 7", "  Read db.t: 1 row in memory"],
+        ),
+        (
+            "SELECT 1 + id AS n FROM u",
+            &["Compute 1 + CAST(id AS Int64) AS n", "  Read db.u: 2 rows in memory"],
+        ),
+        ("SELECT * FROM u LIMIT 1 OFFSET 1", &["Limit 1 after 1", "  Read db.u: 2 rows in memory"]),
+        ("SELECT DISTINCT id FROM u", &["Distinct id", "  Read db.u: 2 rows in memory"]),
+        ("SELECT id FROM u ORDER BY id DESC", &["Sort by id DESC", "  Read db.u: 2 rows in memory"]),
+        ("SELECT * FROM t WHERE 1 = 0", &["No rows"]),
+    ] {
+        let found = without_sizes(&lines(&mut server, &format!("EXPLAIN {sql}")).await);
+        assert_eq!(found, expected, "{sql}\n{}", found.join("\n"));
+    }
+}
+
+#[tokio::test]
+async fn a_plan_that_was_run_has_rows_and_times_and_says_what_was_read() {
+    let mut server = server().await;
+    let sql = "EXPLAIN ANALYZE SELECT k, COUNT(*) FROM t WHERE id >= 2 GROUP BY k";
+    let found = lines(&mut server, sql).await;
+    assert_eq!(found.len(), 3, "{found:?}");
+    for (line, begin, rows) in [
+        (0, "Aggregate by k: count(*)", "[2 rows, "),
+        (1, "  Filter: id >= 2", "[3 rows, "),
+        (2, "    Read db.t: 1 of 1 data file (", "[4 rows, "),
+    ] {
+        let line = &found[line];
+        assert!(line.starts_with(begin) && line.contains(rows) && line.ends_with(" ms]"), "{line}");
+    }
+    assert!(found[2].contains(" bytes read; 1 row in memory"), "{}", found[2]);
+}
+
+#[tokio::test]
+async fn rows_of_a_key_that_others_have_superseded_belong_to_their_table() {
+    let mut server = server().await;
+    for sql in [
+        "CREATE TABLE w (id INT, name VARCHAR(10), other INT) UNIQUE KEY(id) DISTRIBUTED BY HASH(id)",
+        "INSERT INTO w VALUES (1, 'x', 0), (4, 'y', 0)",
+        "INSERT INTO w VALUES (1, 'z', 0)",
+    ] {
+        server.run(sql).await.unwrap();
+    }
+    let sql = "EXPLAIN ANALYZE SELECT w.name, other FROM w JOIN u ON w.id = u.id";
+    let found = lines(&mut server, sql).await;
+    assert!(found.iter().any(|line| line.contains("Read db.w: 2 rows in memory")), "{found:#?}");
+    assert!(found.iter().any(|line| line.contains("Read db.u: 2 rows in memory")), "{found:#?}");
+}
+
+#[tokio::test]
+async fn the_query_engine_s_own_plan_can_be_asked_for() {
+    let mut server = server().await;
+    let physical = lines(&mut server, "EXPLAIN PHYSICAL PLAN SELECT id FROM u WHERE id = 1").await.join("\n");
+    assert!(physical.contains("FilterExec: id@0 = 1") && !physical.contains("LOGICAL PLAN"), "{physical}");
+    let verbose = lines(&mut server, "EXPLAIN VERBOSE SELECT id FROM u WHERE id = 1").await.join("\n");
+    assert!(verbose.contains("LOGICAL PLAN") && verbose.contains("FilterExec"), "{verbose}");
+}

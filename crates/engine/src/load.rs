@@ -469,11 +469,6 @@ impl Load {
         });
     }
 
-    /// Whether only rows decide what the load stores, and not what was there before.
-    pub fn is_of_rows_alone(&self) -> bool {
-        self.extras.as_ref().is_none_or(|extras| extras.known_keys.is_none())
-    }
-
     /// Each row of the load is found in one of these partitions when it is decoded.
     pub fn is_found_in(&mut self, partitions: Option<&Arc<Partitions>>) {
         self.sink.found_in = partitions.cloned();
@@ -520,6 +515,11 @@ impl Load {
     /// The rows can't be written; the load can't be finished any more.
     pub async fn push(&mut self, loads: &Loads, blocks: Vec<Block>) -> Result<(), SinkError> {
         self.sink.push(loads, blocks).await
+    }
+
+    /// The load's rows so far; `None` if some are in data files.
+    pub fn blocks(&self) -> Option<&[Block]> {
+        self.sink.blocks()
     }
 
     /// The place behind the load's rows; `None` if some are in data files.
@@ -632,6 +632,43 @@ impl Load {
             }
         };
         Finished { error_url, outcome }
+    }
+
+    /// Makes the rows of a load ready to be committed together with those of others, which have their own transactions. `None`: it
+    /// has no rows.
+    ///
+    /// # Errors
+    /// The rows can't be written, or have other keys than they must; nothing of the load is left.
+    pub async fn into_rows(
+        mut self,
+        loads: &Loads,
+        tally: Tally<'_>,
+    ) -> Result<Option<(Arc<Table>, Reservation, LoadRows)>, LoadError> {
+        if !tally.rejects.is_empty() {
+            loads.write_error_log(tally.rejects, self.named()).await;
+        }
+        let rejects = self.rejects(&tally);
+        let mut rows = match self.sink.take_small() {
+            Some(rows) => rows,
+            None => self.sink.take_files().await?,
+        };
+        rows.facts = loads.ingest.load_facts(None, rejects);
+        if let Some(keys) = self.extras.as_mut().and_then(|extras| extras.known_keys.take())
+            && let Err(error) = keys.check(self.sink.table(), &rows).await
+        {
+            loads.ingest.metrics().load_failed(mode(self.route));
+            self.sink.table().discard(rows.files()).await;
+            self.abort(error.detail_text()).await;
+            return Err(LoadError::NewKey(error));
+        }
+        self.admitted.charge(rows.rows, self.sink.taken_bytes());
+        (rows.user, rows.right) = (self.admitted.user(), self.admitted.right());
+        let Some(reservation) = self.reservation.take() else { return Ok(None) };
+        if rows.is_empty() && !self.is_kept_empty {
+            reservation.abort("the load has no rows");
+            return Ok(None);
+        }
+        Ok(Some((Arc::clone(self.sink.table()), reservation, rows)))
     }
 
     /// The rejected rows that are stored with the load, and the marks of those it brings again.

@@ -2,6 +2,7 @@
 //!
 //! Not here: protocols; a statement's answer is an [`Answer`], which the client's front writes.
 
+mod autocommit;
 mod compat;
 mod definitions;
 mod ends;
@@ -98,6 +99,8 @@ pub(crate) struct EngineSession {
     memory: SessionMemory,
     variables_charge: SessionCharge,
     transaction: Option<ExplicitTransaction>,
+    /// Statements have changed rows outside of transactions since the last COMMIT or ROLLBACK, although `autocommit` is 0.
+    has_changed_at_once: bool,
     statements: HashMap<u32, KeptStatement>,
     /// Ids of prepared statements by their names in SQL.
     named_statements: HashMap<String, u32>,
@@ -147,6 +150,7 @@ impl EngineSession {
             database: None,
             user_variables: Arc::default(),
             transaction: None,
+            has_changed_at_once: false,
             statements: HashMap::new(),
             named_statements: HashMap::new(),
             named_before: 0,
@@ -200,6 +204,7 @@ impl EngineSession {
             now_unix_micros: self.unix_micros(),
             tls: self.tls.clone(),
             stop: Some(self.planning_stop(self.query_timeout())),
+            written: self.transaction.as_ref().map(ExplicitTransaction::written).unwrap_or_default(),
         }
     }
 
@@ -276,9 +281,11 @@ impl EngineSession {
         if self.transaction.is_some() && commits_first(&statement) {
             let _ = self.commit().await?;
         }
+        self.open_transaction(&statement).await?;
         if reads_tables(&statement) {
             self.wait_for_receipts().await?;
         }
+        self.see_own_rows().await;
         match statement {
             Statement::Insert(insert) => self.run_insert(*insert, params).await,
             Statement::Delete(delete) => self.run_delete(&delete, params).await,
@@ -309,8 +316,14 @@ impl EngineSession {
                 Ok(Answer::ok())
             }
             Statement::Begin { label, only_reads } => self.begin(label, only_reads).await,
-            Statement::Commit => self.commit().await,
-            Statement::Rollback => self.rollback().await,
+            Statement::Commit => {
+                self.has_changed_at_once = false;
+                self.commit().await
+            }
+            Statement::Rollback => {
+                let answer = self.rollback().await?;
+                Ok(self.warn_of_changes(answer))
+            }
             Statement::Sync { receipt } => self.sync(receipt.map(TxnId)).await,
             Statement::Savepoint { verb, name } => self.run_savepoint(verb, &name).await,
             Statement::WithoutEffect(what) => Ok(self.run_without_effect(what)),
@@ -354,6 +367,7 @@ impl EngineSession {
         self.engine.user_locks.release_all(self.id);
         self.own_writes.clear();
         self.warnings.clear();
+        self.has_changed_at_once = false;
     }
 
     /// Begins again as another user, whose password was right.

@@ -21,6 +21,11 @@ pub enum IngestError {
          load was kept, look at SHOW PARTITIONS and retry it"
     )]
     PartitionDropped(TableRef),
+    #[error(
+        "tables {one} and {other} have their rows in different write-ahead logs (wal_dirs), so that one transaction can't commit both: \
+         use a transaction for each"
+    )]
+    SeveralLogs { one: TableRef, other: TableRef },
     #[error("Label [{label}] has already been used, relate to txn [{txn}], status [{status}].")]
     LabelUsed { label: Label, txn: TxnId, status: &'static str },
     #[error(
@@ -171,6 +176,7 @@ impl IngestError {
             | Self::TransactionNotFound(_)
             | Self::TransactionState { .. }
             | Self::TooLarge { .. }
+            | Self::SeveralLogs { .. }
             | Self::BadBlock(_)
             | Self::Bug(_)
             | Self::Table { .. }

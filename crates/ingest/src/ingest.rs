@@ -16,7 +16,7 @@ use crate::metrics::IngestMetrics;
 use crate::options::{IngestOptions, LabelStore, SchemaHistory};
 use crate::queue::timer::Timer;
 use crate::queue::view::GroupQueue;
-use crate::queue::{CommitTurn, Core, OwnTransaction, TableQueue};
+use crate::queue::{CommitTurn, Core, OwnCommit, OwnTransaction, TableQueue, commit_own};
 use crate::recovery::{self, Recovered, RecoveryReport};
 use crate::rejects::{HeldRejects, LoadRejects, RejectFigures, RejectedLoad, RejectedRows};
 use crate::tasks::{self, Tasks};
@@ -35,7 +35,7 @@ use tributary_table::{Table, UnpublishedFiles};
 use tributary_types::lock::{Rank, Ranked};
 use tributary_types::{
     GroupCommitMode, Label, LoadName, Partitions, TableDef, TableId, TransactionKind, TransactionStatus,
-    TxnId, Version, host,
+    TxnId, UserKey, Version, host,
 };
 use tributary_wal::Disk;
 
@@ -205,13 +205,43 @@ impl Ingest {
         rows: &mut LoadRows,
     ) -> Result<(Arc<TableQueue>, Admitted), IngestError> {
         let queue = self.live_queue(table)?;
-        let (memory, user, bytes) = (&self.core.memory, rows.user, rows.memory_bytes());
-        let admitted = match table.keeps_all_rows() {
-            true => memory.admit(user, bytes).await?,
-            false => memory.admit_at_pace(user, bytes).await?,
-        };
+        let admitted = self.admit_bytes(rows.user, rows.memory_bytes(), table.keeps_all_rows()).await?;
         rows.in_flight = None;
         Ok((queue, admitted))
+    }
+
+    /// Admits loads that are committed together.
+    async fn admit_together(
+        &self,
+        loads: &mut [(&Table, Reservation, LoadRows)],
+    ) -> Result<(Vec<Arc<TableQueue>>, Admitted), IngestError> {
+        let queues = loads.iter().map(|(table, ..)| self.live_queue(table)).collect::<Result<_, _>>()?;
+        let user = loads.first().map(|(.., rows)| rows.user).unwrap_or_default();
+        let bytes = loads.iter().map(|(.., rows)| rows.memory_bytes()).sum();
+        let keep_all = loads.iter().all(|(table, ..)| table.keeps_all_rows());
+        // At once: of two that wait for the rest of their memory, none would get it.
+        let admitted = self.admit_bytes(user, bytes, keep_all).await?;
+        loads.iter_mut().for_each(|(.., rows)| rows.in_flight = None);
+        Ok((queues, admitted))
+    }
+
+    async fn admit_bytes(&self, user: UserKey, bytes: u64, keep_all: bool) -> Result<Admitted, IngestError> {
+        let memory = &self.core.memory;
+        if keep_all { memory.admit(user, bytes).await } else { memory.admit_at_pace(user, bytes).await }
+    }
+
+    /// Checks that the rows of both tables are in one write-ahead log, so that they can be committed together.
+    ///
+    /// # Errors
+    /// [`IngestError::SeveralLogs`], or a table was dropped.
+    pub fn check_share_log(&self, one: &Table, other: &Table) -> Result<(), IngestError> {
+        let spaces = [one, other].map(|table| self.live_queue(table).map(|queue| Arc::clone(&queue.space)));
+        let [of_one, of_other] = spaces;
+        if Arc::ptr_eq(&of_one?, &of_other?) {
+            return Ok(());
+        }
+        let [one, other] = [one, other].map(|table| table.def().table_ref());
+        Err(IngestError::SeveralLogs { one, other })
     }
 
     /// Loads into the table's group. In sync mode the rows are durable and visible on return; in
@@ -403,73 +433,103 @@ impl Ingest {
         &self,
         table: &Table,
         reservation: Reservation,
-        mut rows: LoadRows,
+        rows: LoadRows,
     ) -> Result<Answered, IngestError> {
+        let mut answered = self.commit_together(vec![(table, reservation, rows)]).await?;
+        Ok(answered.swap_remove(0))
+    }
+
+    /// Commits loads of different tables as one: all of them are durable and visible on return. After a crash all of them are there,
+    /// or none. Queries that read several of the tables meanwhile may see some of them earlier than others.
+    ///
+    /// # Errors
+    /// Nothing of any load was stored, neither rows nor data files, and the labels are free, if the error [says
+    /// so](IngestError::says_nothing_was_kept).
+    pub async fn commit_together(
+        &self,
+        mut loads: Vec<(&Table, Reservation, LoadRows)>,
+    ) -> Result<Vec<Answered>, IngestError> {
         let started = host::now();
-        let row_count = rows.rows;
-        let outcome = match self.admit(table, &mut rows).await {
-            Ok((queue, admitted)) => {
-                if rows.replaces.is_some() {
-                    // Rows acknowledged before are replaced, too.
-                    queue.drain(CloseReason::SchemaChange).await;
+        let row_counts: Vec<u64> = loads.iter().map(|(_, _, rows)| rows.rows).collect();
+        let outcome = match self.admit_together(&mut loads).await {
+            Ok((queues, admitted)) => {
+                for (queue, (.., rows)) in queues.iter().zip(&loads) {
+                    if rows.replaces.is_some() {
+                        // Rows acknowledged before are replaced, too.
+                        queue.drain(CloseReason::SchemaChange).await;
+                    }
                 }
-                self.commit_reserved(queue, reservation, rows, admitted, started).await
+                let loads = loads.into_iter().map(|(_, reservation, rows)| (reservation, rows));
+                self.commit_reserved(queues.into_iter().zip(loads).collect(), admitted, started).await
             }
             Err(error) => {
-                table.discard(rows.files()).await;
+                for (table, _, rows) in &loads {
+                    table.discard(rows.files()).await;
+                }
                 Err(error)
             }
         };
-        match &outcome {
-            Ok(_) => {
-                let took = host::now().saturating_duration_since(started);
-                self.core.metrics.load_acknowledged(GroupCommitMode::Off, row_count, took);
+        let took = host::now().saturating_duration_since(started);
+        for rows in row_counts {
+            match &outcome {
+                Ok(_) => self.core.metrics.load_acknowledged(GroupCommitMode::Off, rows, took),
+                Err(_) => self.core.metrics.load_failed(GroupCommitMode::Off),
             }
-            Err(_) => self.core.metrics.load_failed(GroupCommitMode::Off),
         }
         outcome
     }
 
     async fn commit_reserved(
         &self,
-        queue: Arc<TableQueue>,
-        reservation: Reservation,
-        rows: LoadRows,
+        loads: Vec<(Arc<TableQueue>, (Reservation, LoadRows))>,
         admitted: Admitted,
         begun: Instant,
-    ) -> Result<Answered, IngestError> {
+    ) -> Result<Vec<Answered>, IngestError> {
         let ready = host::now();
-        let own = self.own(&reservation);
-        let label = reservation.label().clone();
-        let txn = reservation.txn();
+        let names: Vec<_> = loads.iter().map(|(_, (load, _))| (load.txn(), load.label().clone())).collect();
+        let files: Vec<_> =
+            loads.iter().map(|(queue, (_, rows))| (Arc::clone(queue), rows.unpublished.clone())).collect();
+        let commit = |(queue, (reservation, rows))| {
+            // Until the log is given the entry the label is the task's: it is free again if the task panics.
+            OwnCommit { queue, own: self.own(&reservation), rows, owner: Some(reservation) }
+        };
+        let mut commits: Vec<OwnCommit> = loads.into_iter().map(commit).collect();
+        let txns: Vec<TxnId> = names.iter().map(|(txn, _)| *txn).collect();
+        let core = Arc::clone(&self.core);
         // The commit continues if the client leaves: it must not be cut off half-way.
         let commit = self.core.tasks.run(async move {
-            let files = rows.unpublished.clone();
-            // Until the log is given the entry the label is this task's: it is free again if the task panics.
-            let mut owner = Some(reservation);
-            let outcome = queue.commit_own(own, rows, Some(admitted), &mut owner).await;
+            let outcome = commit_own(&mut commits, Some(admitted)).await;
             if let Err(error) = &outcome {
-                match owner {
-                    Some(reservation) => reservation.abort(error.to_string()),
-                    None if error.says_nothing_was_kept() => {
-                        queue.core().transactions.aborted(txn, host::unix_ms(), error.to_string());
-                    }
-                    // The next start finds out whether the label is used.
-                    None => {}
+                let has_owners = !commits.is_empty();
+                for reservation in commits.drain(..).filter_map(|commit| commit.owner) {
+                    reservation.abort(error.to_string());
+                }
+                // Otherwise the next start finds out whether the labels are used.
+                if !has_owners && error.says_nothing_was_kept() {
+                    txns.iter().for_each(|txn| {
+                        core.transactions.aborted(*txn, host::unix_ms(), error.to_string());
+                    });
                 }
             }
-            discard_after(&outcome, &queue.table, files).await;
+            for (queue, files) in files {
+                discard_after(&outcome, &queue.table, files).await;
+            }
             outcome
         });
         let committed = commit.await.unwrap_or_else(|panic| Err(panicked("a commit", &panic)))?;
-        Ok(Answered {
-            label,
-            txn,
-            version: Some(committed.version),
-            stages: Stages::committed(begun, ready, &committed.times, host::now()),
-            closed_by: None,
-            closes_by: None,
-        })
+        let answered = |(txn, label): (TxnId, Label)| {
+            let of_txn = committed.iter().find(|(of, _)| *of == txn);
+            let (_, committed) = of_txn.expect("each commit is answered");
+            Answered {
+                label,
+                txn,
+                version: Some(committed.version),
+                stages: Stages::committed(begun, ready, &committed.times, host::now()),
+                closed_by: None,
+                closes_by: None,
+            }
+        };
+        Ok(names.into_iter().map(answered).collect())
     }
 
     pub(crate) fn own(&self, reservation: &Reservation) -> OwnTransaction {

@@ -46,7 +46,7 @@ use crate::rejects::RejectedRows;
 use crate::tasks::{self, Tasks};
 use crate::transactions::Transactions;
 pub(crate) use held::{Held, Loads};
-pub(crate) use own::OwnTransaction;
+pub(crate) use own::{OwnCommit, OwnTransaction, commit_own};
 use pins::Why;
 use state::{Closed, Next, State};
 use std::fmt;

@@ -105,10 +105,12 @@ impl StatementContext<'_> {
             not_partitioned(&partitions)?;
             return self.view(&view).map_err(external);
         };
+        let table = self.session.own(table).map_err(external)?;
         let (table, places) = match &partitions {
             PartitionNames::Temporary(_) => {
                 let def = table.def();
-                let beside = self.namespace.beside(&def);
+                let beside = self.namespace.beside(&def).map(|beside| self.session.own(beside));
+                let beside = beside.transpose().map_err(external)?;
                 let of_beside = beside.as_ref().map(|beside| self.snapshot_of(beside));
                 let of_beside = of_beside.as_ref().map(|snapshot| &*snapshot.def);
                 let places = partitions.resolve_temporary(&def, of_beside).map_err(external)?;

@@ -8,9 +8,11 @@ use crate::planning::Stop;
 use arrow::datatypes::DataType as ArrowType;
 use datafusion::execution::SendableRecordBatchStream;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tributary_types::TlsSession;
+use tributary_table::Table;
+use tributary_types::{SqlError, TableId, TlsSession};
 
 pub use grid::{Cell, Grid};
 
@@ -62,6 +64,22 @@ pub struct SessionView {
     pub tls: Option<TlsSession>,
     /// Whether planning should go on; `None`: to its end.
     pub stop: Option<Arc<dyn Stop>>,
+    /// The tables that the session's open transaction has written to.
+    pub written: Vec<WrittenTable>,
+}
+
+/// A table with rows that only one session sees.
+#[derive(Clone)]
+pub struct WrittenTable {
+    pub id: TableId,
+    /// The table with these rows, or why they can't be read.
+    pub seen: Result<Arc<Table>, SqlError>,
+}
+
+impl fmt::Debug for WrittenTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WrittenTable").field("id", &self.id).finish_non_exhaustive()
+    }
 }
 
 impl SessionView {
@@ -79,6 +97,18 @@ impl SessionView {
             now_unix_micros,
             tls: None,
             stop: None,
+            written: Vec::new(),
+        }
+    }
+
+    /// The table as the session sees it: with the rows of its open transaction.
+    ///
+    /// # Errors
+    /// They can't be read.
+    pub(crate) fn own(&self, table: Arc<Table>) -> Result<Arc<Table>, SqlError> {
+        match self.written.iter().find(|written| written.id == table.id()) {
+            Some(written) => written.seen.clone(),
+            None => Ok(table),
         }
     }
 

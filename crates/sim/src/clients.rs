@@ -19,6 +19,7 @@ use crate::rights;
 use crate::rows::{self, KEYS, Wanted, batch_of, block_of};
 use crate::shared_job;
 use crate::temporary;
+use crate::together;
 use crate::trace::note;
 use crate::updates;
 use crate::world::World;
@@ -99,7 +100,8 @@ async fn act(world: &Rc<World>) {
     match world.throw(|dice| dice.below(100)) {
         0..=24 => async_loads(world, &table).await,
         25..=42 => group_load(world, &table, Kind::Sync).await,
-        43..=50 => own_load(world, &table).await,
+        43..=46 => own_load(world, &table).await,
+        47..=50 => Box::pin(together::load(world, &table)).await,
         51..=54 => feed(world, &table).await,
         55..=63 => prepare(world, &table).await,
         64..=73 => end_prepared(world).await,

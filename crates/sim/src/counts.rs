@@ -35,6 +35,7 @@ counts! {
     prepared: "two-phase loads prepared",
     committed_two_phase: "two-phase loads committed",
     aborted_two_phase: "two-phase loads aborted",
+    together: "transactions of two tables committed",
     repeated: "repetitions of loads with keys answered",
     rejected: "loads with rejected rows checked",
     refused: "loads refused",

@@ -45,6 +45,7 @@ mod shared_job;
 pub mod shares;
 mod store;
 pub mod temporary;
+mod together;
 mod trace;
 mod updates;
 pub mod winners;

@@ -143,6 +143,8 @@ pub struct Model {
     deletions: Deletions,
     winners: Winners,
     recycled: Recycled,
+    /// Loads of one transaction.
+    together: Vec<[LoadId; 2]>,
 }
 
 /// The rows that a query showed: how often each load's rows occurred.
@@ -930,6 +932,26 @@ impl Model {
         };
         let known = ids.into_iter().filter(|id| !is_unknown(id)).collect();
         self.deletions.settle(table, &known, |row| shown.has_row(row));
+        Ok(())
+    }
+
+    /// These loads are of one transaction.
+    pub fn are_together(&mut self, loads: [LoadId; 2]) {
+        self.together.push(loads);
+    }
+
+    /// Of loads of one transaction all were stored, or none, as far as that is known after a recovery.
+    pub fn check_together(&self) -> Checked {
+        for [one, other] in &self.together {
+            let fates = [one, other].map(|id| self.loads.get(id).map(|load| load.fate));
+            if let [Some(Fate::Visible), Some(Fate::Never)] | [Some(Fate::Never), Some(Fate::Visible)] = fates
+            {
+                return violation(format!(
+                    "of one transaction load {one} is {:?} and load {other} is {:?}",
+                    fates[0], fates[1]
+                ));
+            }
+        }
         Ok(())
     }
 

@@ -317,10 +317,18 @@ fn recovered(world: &Rc<World>, process: Process) -> bool {
     let of_task = Rc::clone(world);
     let checked = run_task(world, async move { check_tables(&of_task, &process).await });
     checked.is_ok()
+        && check_together(world)
         && check_sources(world)
         && check_keys(world)
         && check_two_phase(world)
         && check_labels(world)
+}
+
+/// Checks that of a transaction of several tables all loads were stored, or none.
+fn check_together(world: &Rc<World>) -> bool {
+    let checked = world.model.borrow().check_together();
+    world.check(checked);
+    world.violation.borrow().is_none()
 }
 
 /// Checks that the progress of jobs ends where the loaded rows end.

@@ -167,6 +167,16 @@ impl Dialect for Grammar {
         *keyword != Keyword::INTO && !locks && self.mysql.is_table_factor_alias(explicit, keyword, parser)
     }
 
+    fn is_select_item_alias(&self, explicit: bool, keyword: &Keyword, parser: &mut Parser) -> bool {
+        // MySQL reserves FOR and LOCK, which may follow a list without FROM.
+        let locks = match keyword {
+            Keyword::FOR => parser.peek_keyword(Keyword::UPDATE) || parser.peek_keyword(Keyword::SHARE),
+            Keyword::LOCK => parser.peek_keyword(Keyword::IN),
+            _ => false,
+        };
+        !locks && self.mysql.is_select_item_alias(explicit, keyword, parser)
+    }
+
     fn supports_group_by_expr(&self) -> bool {
         true
     }

@@ -33,8 +33,8 @@ pub use place::storage::TableStorage;
 pub use place::store::TableStore;
 pub use table::{
     CompactReport, CopiedFiles, DeleteReport, FlushReport, FoundRows, KeptFile, KeyFinder, Leaving,
-    ObjectRoot, Publication, Recast, Replaced, RowUpdate, SchemaChange, Stuck, SweepReport, Table, Watch,
-    changed_def,
+    ObjectRoot, OwnRows, Publication, Recast, Replaced, RowUpdate, SchemaChange, Stuck, SweepReport, Table,
+    Watch, changed_def,
 };
 pub use view::memtable::MemPart;
 pub use view::schema::physical_arrow;

@@ -19,6 +19,7 @@ pub use change::heavy::{Recast, SchemaChange, Watch, changed_def};
 pub use change::recycle::{KeptFile, Leaving};
 pub use change::replace::CopiedFiles;
 pub use publish::find::KeyFinder;
+pub use publish::own_rows::OwnRows;
 pub use publish::publication::{Publication, Replaced};
 pub use rewrite::compact::CompactReport;
 pub use rewrite::delete::{DeleteReport, FoundRows};

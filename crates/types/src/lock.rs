@@ -65,7 +65,24 @@ impl<T> Ranked<T> {
         RankedGuard {
             guard: self.mutex.lock(),
             #[cfg(debug_assertions)]
-            _held: held,
+            held,
+        }
+    }
+
+    /// Waits for the lock while another one of its rank is held. Several locks of a rank are always taken in one order, that of what
+    /// they guard.
+    ///
+    /// # Panics
+    /// In a build with debug assertions, if the thread holds a lock of a later rank.
+    pub fn lock_after(&self, before: &RankedGuard<'_, T>) -> RankedGuard<'_, T> {
+        #[cfg(debug_assertions)]
+        let held = checked::Held::enter_after(self.rank, &before.held);
+        #[cfg(not(debug_assertions))]
+        let _ = before;
+        RankedGuard {
+            guard: self.mutex.lock(),
+            #[cfg(debug_assertions)]
+            held,
         }
     }
 
@@ -79,7 +96,7 @@ impl<T> Ranked<T> {
         Some(RankedGuard {
             guard,
             #[cfg(debug_assertions)]
-            _held: checked::Held::enter(self.rank),
+            held: checked::Held::enter(self.rank),
         })
     }
 }
@@ -95,7 +112,7 @@ impl<T: fmt::Debug> fmt::Debug for Ranked<T> {
 pub struct RankedGuard<'a, T> {
     guard: MutexGuard<'a, T>,
     #[cfg(debug_assertions)]
-    _held: checked::Held,
+    held: checked::Held,
 }
 
 impl<'a, T> RankedGuard<'a, T> {
@@ -145,6 +162,20 @@ mod checked {
             });
             Self(rank)
         }
+
+        /// Like [`Held::enter`], of a rank that the thread holds a lock of.
+        pub(super) fn enter_after(rank: Rank, before: &Self) -> Self {
+            HELD.with_borrow_mut(|held| {
+                let last = held.iter().max();
+                assert!(
+                    before.0 == rank && last == Some(&rank) || std::thread::panicking(),
+                    "a lock of rank {rank:?} is taken after one of rank {:?}, under one of rank {last:?}",
+                    before.0
+                );
+                held.push(rank);
+            });
+            Self(rank)
+        }
     }
 
     impl Drop for Held {
@@ -181,6 +212,28 @@ mod tests {
         let [first, second] = [Rank::TableQueue, Rank::LogQueue].map(|rank| Ranked::new(rank, ()));
         let _inner = second.lock();
         let _outer = first.lock();
+    }
+
+    #[test]
+    fn several_locks_of_one_rank_are_taken_one_after_the_other() {
+        let [one, other, later] =
+            [Rank::TableQueue, Rank::TableQueue, Rank::LogQueue].map(|rank| Ranked::new(rank, ()));
+        let before = one.lock();
+        let after = other.lock_after(&before);
+        let _later = later.lock();
+        drop((before, after));
+    }
+
+    #[test]
+    #[should_panic(
+        expected = "rank TableQueue is taken after one of rank TableQueue, under one of rank Some(LogQueue)"
+    )]
+    fn a_lock_beside_another_is_not_taken_under_a_later_one() {
+        let [one, other, later] =
+            [Rank::TableQueue, Rank::TableQueue, Rank::LogQueue].map(|rank| Ranked::new(rank, ()));
+        let before = one.lock();
+        let _later = later.lock();
+        let _after = other.lock_after(&before);
     }
 
     #[test]

@@ -100,9 +100,23 @@ impl KnownKeys {
     pub async fn check(&self, table: &Table, rows: &LoadRows) -> Result<(), SqlError> {
         let batches =
             blocks_to_batches(&rows.schema, &rows.blocks).map_err(|error| refused(error.to_string()))?;
-        self.count(table, &rows.schema, &batches, rows.files()).await?;
+        self.check_batches(table, &rows.schema, &batches, rows.files()).await
+    }
+
+    /// [`KnownKeys::check`] of rows that are columns already.
+    ///
+    /// # Errors
+    /// As [`KnownKeys::check`].
+    pub async fn check_batches(
+        &self,
+        table: &Table,
+        schema: &Arc<TableSchema>,
+        batches: &[RecordBatch],
+        files: &[DataFile],
+    ) -> Result<(), SqlError> {
+        self.count(table, schema, batches, files).await?;
         if self.rejects_new {
-            let new = table.first_new_key(&rows.schema, &batches, rows.files(), None).await;
+            let new = table.first_new_key(schema, batches, files, None).await;
             if let Some(key) = new.map_err(table_error)? {
                 let key = key.iter().map(shown).collect::<Vec<_>>().join(", ");
                 if self.are_updated {
@@ -119,9 +133,9 @@ impl KnownKeys {
         }
         let kind = if self.is_flexible { "flexible partial update" } else { "partial update" };
         for &column in &self.unfilled {
-            let new = table.first_new_key(&rows.schema, &batches, rows.files(), Some(column)).await;
+            let new = table.first_new_key(schema, batches, files, Some(column)).await;
             if new.map_err(table_error)?.is_some() {
-                let name = &rows.schema.columns[column].name;
+                let name = &schema.columns[column].name;
                 return Err(refused(format!(
                     "the unmentioned column `{name}` should have default value or be nullable for newly inserted rows in \
                      non-strict mode {kind}"
@@ -146,6 +160,11 @@ fn shown(value: &ArrayRef) -> String {
 pub(crate) fn is_possible(def: &TableDef) -> bool {
     let is_read = def.properties.others.get("enable_unique_key_merge_on_write");
     def.keys.is_unique() && is_read.is_none_or(|value| !value.eq_ignore_ascii_case("false"))
+}
+
+/// Whether a table with UNIQUE KEY has the column that partial updates need.
+pub(crate) fn is_ready_to_update(def: &TableDef) -> bool {
+    def.schema.index_of_hidden(HiddenColumn::Given).is_some()
 }
 
 /// Checks that the table can be updated in part.
@@ -235,12 +254,11 @@ impl Loads {
     /// # Errors
     /// The catalog can't be written.
     pub(crate) async fn ready_to_update(&self, table: &Arc<Table>) -> Result<(), SqlError> {
-        let is_ready = |def: &TableDef| def.schema.index_of_hidden(HiddenColumn::Given).is_some();
-        if table.with_def(is_ready) {
+        if table.with_def(is_ready_to_update) {
             return Ok(());
         }
         let turn = self.ddl.wait_for_turn(&table.def()).await;
-        if table.with_def(is_ready) {
+        if table.with_def(is_ready_to_update) {
             return Ok(());
         }
         let def = table.def();

@@ -246,6 +246,11 @@ impl LoadSink {
         if self.take(blocks) { Ok(()) } else { self.counted(loads).await }
     }
 
+    /// The rows that it has; `None` if some are in data files.
+    pub fn blocks(&self) -> Option<&[Block]> {
+        self.mark().is_some().then_some(self.blocks.as_slice())
+    }
+
     /// The place behind the rows that it has; `None` if some are in data files.
     pub fn mark(&self) -> Option<Mark> {
         let is_in_memory = self.writer.is_none() && !self.is_broken && self.lane_bytes == 0;

@@ -185,14 +185,14 @@ impl EngineSession {
             (_, None) => return Err(unknown()),
             (SavepointVerb::Release, Some(place)) => savepoints.truncate(place),
             (SavepointVerb::RollBackTo, Some(place)) => {
-                let savepoint = savepoints[place].1;
+                let savepoint = savepoints[place].1.clone();
                 savepoints.truncate(place + 1);
                 if !self.back_to(savepoint).await {
                     return Err(SqlError::detail(
                         ErrorCode::NotSupported,
                         format!(
-                            "ROLLBACK TO SAVEPOINT {name} is not supported after UPDATE, partial updates or rows that went to data \
-                             files: the transaction can only be rolled back as a whole"
+                            "ROLLBACK TO SAVEPOINT {name} is not supported after rows that went to data files: the transaction can \
+                             only be rolled back as a whole"
                         ),
                     ));
                 }

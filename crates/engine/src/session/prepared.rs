@@ -247,7 +247,8 @@ impl EngineSession {
         params: &dyn Parameters,
     ) -> Result<Answer, SqlError> {
         let is_partial = self.variables.values().enable_unique_key_partial_update;
-        if insert.generation != self.engine.generation() || insert.is_partial != is_partial {
+        let is_known = insert.generation == self.engine.generation() && insert.is_partial == is_partial;
+        if !is_known || self.must_be_ready_to_update(insert.target.table()) {
             let Some(again) = self.plan_insert(&insert.text).await? else {
                 return Err(SqlError::detail(
                     ErrorCode::Unknown,
@@ -257,6 +258,7 @@ impl EngineSession {
             *insert = again;
         }
         self.check_writes()?;
+        self.begin_with_insert().await?;
         let options = self.insert_options();
         let bound = params.bind(&mut insert.types);
         if self.running.named.is_some() {

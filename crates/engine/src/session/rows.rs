@@ -13,5 +13,6 @@ pub(super) mod load_data;
 mod loads;
 mod overwrite;
 mod replay;
+mod transaction_load;
 mod update;
 mod upsert;

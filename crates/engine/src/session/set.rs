@@ -62,6 +62,7 @@ impl EngineSession {
         params: &[ScalarValue],
     ) -> Result<(), SqlError> {
         let before = (self.variables.clone(), self.user_variables.clone());
+        let committed_each = self.commits_each();
         for item in items {
             if let Err(error) = self.set_one(item, params).await {
                 (self.variables, self.user_variables) = before;
@@ -69,6 +70,9 @@ impl EngineSession {
                 let _ = self.variables_charge.set(bytes_of(&self.user_variables) as u64);
                 return Err(error);
             }
+        }
+        if self.commits_each() && !committed_each {
+            let _ = self.commit().await?;
         }
         Ok(())
     }

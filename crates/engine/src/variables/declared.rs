@@ -32,8 +32,8 @@ variables! {
     auto_increment_increment: i64 = 1, any_whole(), Kept;
     /// Values of AUTO_INCREMENT columns do not follow it.
     auto_increment_offset: i64 = 1, any_whole(), Kept;
-    /// Without BEGIN, each statement is its own transaction whatever is set, as in Doris.
-    autocommit: bool = true, switch(), Kept;
+    /// OFF with `mysql_ddl = compat`: statements are of one transaction until COMMIT. Otherwise, as in Doris, it has no effect.
+    autocommit: bool = true, switch(), Obeyed;
     /// A tuning variable of Doris; answers are the same.
     batch_size: i64 = 4064, any_whole(), Kept;
     /// Queries have no temporary tables.

@@ -7,7 +7,7 @@
 use super::TableQueue;
 use super::entries::data_entries;
 use super::flight::Flight;
-use super::state::{Closed, State};
+use super::state::Closed;
 use crate::error::{IngestError, wal_error};
 use crate::group::build::ToBuild;
 use crate::group::columns::Built;
@@ -21,7 +21,6 @@ use crate::recovery::record::{self, CommitBody, Format, kind};
 use crate::tasks;
 use std::sync::Arc;
 use tributary_table::{Publication, TableError};
-use tributary_types::lock::RankedGuard;
 use tributary_types::{Lsn, TableSchema, TransactionKind, Version, host, process};
 use tributary_wal::log::Done;
 use tributary_wal::{Appended, Entry, WalError};
@@ -97,7 +96,7 @@ impl TableQueue {
 
     /// Submits entries decided under `state`, so that versions are in the log in order. Answers on this thread are given when the
     /// lock is free, because they take it.
-    pub(super) fn submit(&self, state: RankedGuard<'_, State>, entries: Vec<Entry>, done: Done) {
+    pub(super) fn submit<G>(&self, state: G, entries: Vec<Entry>, done: Done) {
         let offered = self.space.wal.offer(entries, done);
         drop(state);
         offered.hand_over();

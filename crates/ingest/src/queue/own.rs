@@ -14,15 +14,17 @@ use crate::group::build::ToBuild;
 use crate::group::columns::Built;
 use crate::keys::AnsweredAs;
 use crate::load::LoadRows;
+use crate::load::facts::LoadFacts;
 use crate::load::stages::{CommitTimes, Committed};
 use crate::memory::Admitted;
+use crate::queue::dropped::Checked;
 use crate::recovery::record::{self, CommitBody, CutBody, Format, PrepareBody, TruncateBody, kind};
 use crate::transactions::Reservation;
 use std::sync::Arc;
 use tokio::sync::oneshot;
-use tributary_table::Publication;
+use tributary_table::{Publication, UnpublishedFiles};
 use tributary_types::lock::RankedGuard;
-use tributary_types::{Attachment, Label, Partitions, SourceId, TransactionKind, TxnId, Version, host};
+use tributary_types::{Attachment, Label, Lsn, Partitions, SourceId, TransactionKind, TxnId, Version, host};
 use tributary_wal::{Appended, WalError};
 
 /// The identity of a transaction of its own.
@@ -39,120 +41,205 @@ pub(crate) struct OwnTransaction {
     pub client: Option<String>,
 }
 
-impl TableQueue {
-    /// Commits a separate transaction, of rows that were just admitted, or of a prepared load's rows, which the log already has.
-    /// Durable and visible on return. `owner` is taken when the entry is handed to the log: from then on the log's answer decides
-    /// the label's fate.
-    pub async fn commit_own(
-        self: &Arc<Self>,
-        own: OwnTransaction,
-        rows: LoadRows,
-        admitted: Option<Admitted>,
-        owner: &mut Option<Reservation>,
-    ) -> Result<Committed, IngestError> {
-        let blocks_are_logged = admitted.is_none();
-        let (sender, answer) = oneshot::channel();
-        loop {
-            self.released().await;
-            let built = self.build(ToBuild::of_load(&rows), rows.memory_bytes()).await?;
-            // Until it is submitted, or waits for something else.
-            let bytes = if blocks_are_logged { 0 } else { rows.memory_bytes() };
-            let _turn = self.space.turn(rows.user, bytes).await;
-            rows.refuse_if_revoked(&self.table)?;
-            let (state, checked) = self.lock_with_partitions(|checked| checked.own(self, &built, &rows))?;
-            state.refuse_if_dropped(&self.table)?;
-            if state.is_held || built.schema.version < state.schema_floor {
-                // They are built again when the table has its new schema.
-                continue;
-            }
-            let partitions = checked.into_partitions();
-            self.submit_own(state, own, (rows, blocks_are_logged), (built, partitions), sender, owner)?;
-            drop(admitted);
-            break;
-        }
-        answer
-            .await
-            .unwrap_or_else(|_| Err(IngestError::WalFailed("a callback of the log has panicked".into())))
-    }
+/// A separate transaction of one table on its way to the log.
+pub(crate) struct OwnCommit {
+    pub queue: Arc<TableQueue>,
+    pub own: OwnTransaction,
+    pub rows: LoadRows,
+    /// The owner of the label, until the entry is handed to the log: from then on the log's answer decides the label's fate.
+    pub owner: Option<Reservation>,
+}
 
-    fn submit_own(
-        self: &Arc<Self>,
-        mut state: RankedGuard<'_, State>,
-        own: OwnTransaction,
-        (rows, blocks_are_logged): (LoadRows, bool),
-        (built, partitions): (Built, Option<Arc<Partitions>>),
-        sender: oneshot::Sender<Result<Committed, IngestError>>,
-        owner: &mut Option<Reservation>,
-    ) -> Result<(), IngestError> {
-        let table = self.table.id();
-        state.refuse_if_dropped(&self.table)?;
-        if !rows.files().is_empty() {
+type Answer = Result<Vec<(TxnId, Committed)>, IngestError>;
+
+/// Commits a separate transaction, of rows that were just admitted, or of a prepared load's rows, which the log already has; or
+/// one for each of several tables. These are in one frame of the log, so that they are durable together or not at all. Durable
+/// and visible on return.
+///
+/// # Errors
+/// Nothing of any of them was stored if the error says so. Commits that were not handed to the log are left.
+pub(crate) async fn commit_own(commits: &mut Vec<OwnCommit>, admitted: Option<Admitted>) -> Answer {
+    // Several queues are locked in one order.
+    commits.sort_by_key(|commit| commit.queue.table.id());
+    let space = Arc::clone(&commits[0].queue.space);
+    if let Some(other) = commits.iter().find(|commit| !Arc::ptr_eq(&commit.queue.space, &space)) {
+        let [one, other] = [&commits[0], other].map(|commit| commit.queue.table.def().table_ref());
+        return Err(IngestError::SeveralLogs { one, other });
+    }
+    let blocks_are_logged = admitted.is_none();
+    let (sender, answer) = oneshot::channel();
+    let mut sender = Some(sender);
+    while sender.is_some() {
+        let (mut all_built, mut bytes) = (Vec::with_capacity(commits.len()), 0);
+        for OwnCommit { queue, rows, .. } in commits.iter() {
+            queue.released().await;
+            all_built.push(queue.build(ToBuild::of_load(rows), rows.memory_bytes()).await?);
+            bytes += rows.memory_bytes();
+        }
+        // Until it is submitted, or waits for something else.
+        let bytes = if blocks_are_logged { 0 } else { bytes };
+        let _turn = space.turn(commits[0].rows.user, bytes).await;
+        for OwnCommit { queue, rows, .. } in commits.iter() {
+            rows.refuse_if_revoked(&queue.table)?;
+        }
+        // Else they are built again when their tables have new schemas.
+        submit_own(commits, blocks_are_logged, all_built, &mut sender)?;
+    }
+    drop(admitted);
+    answer.await.unwrap_or_else(|_| Err(IngestError::WalFailed("a callback of the log has panicked".into())))
+}
+
+/// Locks the queues of all commits when no row of theirs lacks one of its table's partitions, which are returned, too.
+fn lock_all<'a>(
+    queues: &'a [Arc<TableQueue>],
+    commits: &[OwnCommit],
+    all_built: &[Built],
+) -> Result<(Vec<RankedGuard<'a, State>>, Vec<Checked>), IngestError> {
+    loop {
+        let mut all_checked = Vec::with_capacity(commits.len());
+        for (commit, built) in commits.iter().zip(all_built) {
+            let checked = Checked::of(&commit.queue.table);
+            checked.own(&commit.queue, built, &commit.rows)?;
+            all_checked.push(checked);
+        }
+        let mut states: Vec<RankedGuard<'a, State>> = Vec::with_capacity(queues.len());
+        for queue in queues {
+            let state = match states.last() {
+                None => queue.state.lock(),
+                Some(before) => queue.state.lock_after(before),
+            };
+            states.push(state);
+        }
+        if all_checked.iter().zip(queues).all(|(checked, queue)| checked.holds(&queue.table)) {
+            return Ok((states, all_checked));
+        }
+    }
+}
+
+/// A commit that the log has not answered, with everything that its answer needs.
+struct Submitted {
+    flight: Flight,
+    publication: Publication,
+    txn: TxnId,
+    low: Lsn,
+    memory: u64,
+    rows: u64,
+    bytes: u64,
+    unpublished: Option<Arc<UnpublishedFiles>>,
+    facts: LoadFacts,
+}
+
+/// Hands the commits to the log; takes `sender` if it does. Otherwise loads of a table are held, or its schema has changed.
+fn submit_own(
+    commits: &mut Vec<OwnCommit>,
+    blocks_are_logged: bool,
+    all_built: Vec<Built>,
+    sender: &mut Option<oneshot::Sender<Answer>>,
+) -> Result<(), IngestError> {
+    let queues: Vec<_> = commits.iter().map(|commit| Arc::clone(&commit.queue)).collect();
+    let (mut states, all_checked) = lock_all(&queues, commits, &all_built)?;
+    for (state, OwnCommit { queue, rows, .. }) in states.iter().zip(commits.iter()) {
+        state.refuse_if_dropped(&queue.table)?;
+        if !state.is_held && !rows.files().is_empty() {
             state.refuse_old(rows.schema.version)?;
         }
-        let low = state.pins.pin_on(own.txn, self.space.wal.end_lsn(), Why::Running);
-        let flight = Flight::begin(self, &mut state, own.txn);
+    }
+    let is_outdated = |(state, built): (&RankedGuard<'_, State>, &Built)| {
+        state.is_held || built.schema.version < state.schema_floor
+    };
+    if states.iter().zip(&all_built).any(is_outdated) {
+        return Ok(());
+    }
+    let Some(sender) = sender.take() else { return Ok(()) };
+    let (mut entries, mut all) = (Vec::new(), Vec::with_capacity(commits.len()));
+    let each = commits.drain(..).zip(all_built).zip(all_checked).zip(&mut states);
+    for (((OwnCommit { queue, own, rows, owner }, built), checked), state) in each {
+        let table = queue.table.id();
+        let low = state.pins.pin_on(own.txn, queue.space.wal.end_lsn(), Why::Running);
+        let flight = Flight::begin(&queue, state, own.txn);
         let version = flight.version();
-        let mut entries = if blocks_are_logged {
-            Vec::new()
-        } else {
-            data_entries(kind::DATA_HELD, table, own.txn, 0, &rows.blocks)
-        };
         if !blocks_are_logged {
+            entries.extend(data_entries(kind::DATA_HELD, table, own.txn, 0, &rows.blocks));
             entries.extend(rows.facts.entries((table, own.txn, 0), &own.label, AnsweredAs::Own));
         }
-        entries.push(record::json(kind::COMMIT, table, own.txn, &self.own_commit_body(&own, &rows, version)));
+        let body = queue.own_commit_body(&own, &rows, version);
+        entries.push(record::json(kind::COMMIT, table, own.txn, &body));
         let memory = rows.memory_bytes();
-        self.core.memory.enter_group(memory);
+        queue.core.memory.enter_group(memory);
         let publication = Publication {
             version,
             schema: built.schema,
             batches: built.batches,
             files: rows.files().to_vec(),
             replaces: rows.replaces.clone(),
-            partitions,
+            partitions: checked.into_partitions(),
             lsn: low,
         };
-        if let Some(reservation) = owner.take() {
+        if let Some(reservation) = owner {
             reservation.hand_over();
         }
         rows.is_submitted();
         let LoadRows { rows, bytes, unpublished, facts, .. } = rows;
-        let submitted = host::now();
-        let done = move |result: Result<Appended, WalError>| {
-            let queue = Arc::clone(flight.queue());
-            let outcome = match result {
-                Ok(place) => {
-                    let times = CommitTimes { closed: None, submitted, durable: host::now() };
-                    queue.publish(publication);
-                    facts.are_stored();
-                    queue.core.memory.published(memory);
-                    queue.core.memory.leave_group(memory);
-                    let counts = (1, rows, bytes);
-                    queue.core.transactions.visible(own.txn, version, host::unix_ms(), counts);
-                    flight.published(Some(place.first));
-                    Ok(Committed { version, times, closed_by: None })
-                }
-                Err(error) => {
-                    queue.core.memory.leave_group(memory);
-                    let error = wal_error(error);
-                    facts.are_settled(Some(&error));
-                    if blocks_are_logged {
-                        flight.stays_prepared(low);
-                    } else {
-                        flight.unpin();
-                        if let Some(files) = unpublished.filter(|_| error.says_nothing_was_kept()) {
-                            files.are_refused();
-                        }
-                    }
-                    Err(error)
-                }
-            };
-            drop(sender.send(outcome));
-        };
-        self.submit(state, entries, Box::new(done));
-        Ok(())
+        let txn = own.txn;
+        all.push(Submitted { flight, publication, txn, low, memory, rows, bytes, unpublished, facts });
     }
+    let submitted = host::now();
+    let done = move |result: Result<Appended, WalError>| {
+        let outcome = match result {
+            Ok(place) => {
+                let times = CommitTimes { closed: None, submitted, durable: host::now() };
+                Ok(all_durable(all, place, times))
+            }
+            Err(error) => {
+                let error = wal_error(error);
+                all.into_iter().for_each(|one| one.refused(&error, blocks_are_logged));
+                Err(error)
+            }
+        };
+        drop(sender.send(outcome));
+    };
+    queues[0].submit(states, entries, Box::new(done));
+    Ok(())
+}
 
+/// Makes the rows of commits visible that are durable at `place`.
+fn all_durable(all: Vec<Submitted>, place: Appended, times: CommitTimes) -> Vec<(TxnId, Committed)> {
+    let publish = |one: Submitted| {
+        let Submitted { flight, publication, txn, memory, rows, bytes, facts, .. } = one;
+        let (queue, version) = (Arc::clone(flight.queue()), publication.version);
+        queue.publish(publication);
+        facts.are_stored();
+        (flight, queue, txn, version, memory, (1, rows, bytes))
+    };
+    let published: Vec<_> = all.into_iter().map(publish).collect();
+    let end = |(flight, queue, txn, version, memory, counts): (Flight, Arc<TableQueue>, _, _, _, _)| {
+        queue.core.memory.published(memory);
+        queue.core.memory.leave_group(memory);
+        queue.core.transactions.visible(txn, version, host::unix_ms(), counts);
+        flight.published(Some(place.first));
+        (txn, Committed { version, times, closed_by: None })
+    };
+    published.into_iter().map(end).collect()
+}
+
+impl Submitted {
+    /// The log has nothing of the commit, or it is unknown whether it has.
+    fn refused(self, error: &IngestError, blocks_are_logged: bool) {
+        let Self { flight, low, memory, unpublished, facts, .. } = self;
+        flight.queue().core.memory.leave_group(memory);
+        facts.are_settled(Some(error));
+        if blocks_are_logged {
+            flight.stays_prepared(low);
+        } else {
+            flight.unpin();
+            if let Some(files) = unpublished.filter(|_| error.says_nothing_was_kept()) {
+                files.are_refused();
+            }
+        }
+    }
+}
+
+impl TableQueue {
     fn own_commit_body(&self, own: &OwnTransaction, rows: &LoadRows, version: Version) -> CommitBody {
         CommitBody {
             format: Format::of_commit(rows.replaces.is_some()),

@@ -8,7 +8,7 @@ use crate::ingest::{Ingest, discard_after, panicked};
 use crate::load::stages::Stages;
 use crate::load::{Answered, LoadRows};
 use crate::memory::Admitted;
-use crate::queue::{Core, OwnTransaction, TableQueue};
+use crate::queue::{Core, OwnCommit, OwnTransaction, TableQueue, commit_own};
 use crate::recovery::record::{self, AbortBody, Format, PrepareBody, kind};
 use crate::transactions::prepared::{Prepared, PreparedLoad, PreparedLoads};
 use crate::transactions::{Reservation, TwoPhaseTarget};
@@ -98,7 +98,7 @@ impl Ingest {
         let commit = self.core.tasks.run(async move {
             let Prepared { queue, own, rows } = prepared.clone();
             let memory = rows.memory_bytes();
-            match queue.commit_own(own, rows, None, &mut None).await {
+            match commit_own(&mut vec![OwnCommit { queue, own, rows, owner: None }], None).await {
                 Ok(_) => {
                     core.memory.leave_prepared(memory);
                     Ok(txn)

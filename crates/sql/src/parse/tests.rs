@@ -410,7 +410,6 @@ fn statements_about_views_keep_the_text_of_their_query() {
 #[test]
 fn forms_that_are_not_built_are_refused_by_name() {
     for (sql, what) in [
-        ("SELECT a for update", "FOR UPDATE is not supported yet"),
         ("SELECT a FROM t TABLESAMPLE(1 ROWS)", "TABLESAMPLE is not supported yet"),
         ("SELECT 1 WHERE 1 IN (SELECT a FROM t SAMPLE 0.1)", "TABLESAMPLE is not supported yet"),
         ("SELECT a + INTERVAL '1-2' YEAR_MONTH FROM t", "INTERVAL … YEAR_MONTH is not supported yet"),

@@ -114,6 +114,17 @@ struct Fresh {
 }
 
 impl Keys {
+    /// A copy of the keys, for a memtable of epoch 0 that begins with the same rows as the one of `epoch`.
+    pub(crate) fn copy_of(&self, epoch: u64) -> Self {
+        let is_known = self.known_at == Some(epoch);
+        Self {
+            memtable: if is_known { self.memtable.clone() } else { HashMap::default() },
+            files: self.files.clone(),
+            known_at: is_known.then_some(0),
+            orphans: self.orphans.clone(),
+        }
+    }
+
     /// Drops the memtable's keys and reads those of its settled rows again.
     pub(crate) fn read_memtable(
         &mut self,

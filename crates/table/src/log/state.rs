@@ -44,6 +44,19 @@ pub(crate) struct LogChange {
 }
 
 impl LogState {
+    /// The state for a table that is written to no log.
+    pub(crate) fn of_no_log() -> Self {
+        Self {
+            version: 0,
+            metadata: Metadata::default(),
+            protocol: Protocol::default(),
+            live: BTreeMap::new(),
+            app_version: Version(0),
+            uncheckpointed: 0,
+            unused_vectors: BTreeMap::new(),
+        }
+    }
+
     pub(crate) async fn read(
         table: &DeltaTable,
         app_ids: &[String],

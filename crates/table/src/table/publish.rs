@@ -6,5 +6,6 @@ pub(super) mod complete;
 pub(super) mod cut;
 pub(super) mod find;
 pub(super) mod fold;
+pub(super) mod own_rows;
 pub(super) mod publication;
 pub(super) mod settle;

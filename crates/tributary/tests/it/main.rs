@@ -99,6 +99,7 @@ mod temporary_partitions;
 mod texts;
 mod tokens;
 mod torture;
+mod transactions;
 mod two_phase;
 mod unique;
 mod upserts;

@@ -57,17 +57,32 @@ fn savepoints_are_kept_or_refused_and_never_half() {
     client.ok("RELEASE SAVEPOINT before");
     client.ok("COMMIT");
     assert_eq!(client.rows("SELECT id FROM dt"), ["3"]);
-    // An UPDATE depends on the rows that exist, which can't be told apart. A client that ignores the refusal stores nothing.
-    client.ok("CREATE TABLE u (k INT, a INT) UNIQUE KEY(k)");
-    client.ok("INSERT INTO u VALUES (1, 1), (2, 2)");
+    client.ok("CREATE TABLE u (k INT, a INT, b INT) UNIQUE KEY(k)");
+    client.ok("INSERT INTO u VALUES (1, 1, 1), (2, 2, 2)");
     client.ok("BEGIN");
     client.ok("UPDATE u SET a = 10 WHERE k = 1");
     client.ok("SAVEPOINT s");
     client.ok("UPDATE u SET a = 20 WHERE k = 2");
+    client.ok("ROLLBACK TO s");
+    client.ok("COMMIT");
+    assert_eq!(client.rows("SELECT k, a FROM u ORDER BY k"), ["1|10", "2|2"]);
+}
+
+#[test]
+fn a_transaction_that_cannot_go_back_to_a_savepoint_stores_nothing() {
+    let server = Server::with_settings(&[("large_load_bytes", "2000")]);
+    let mut db = server.database().with_dt("");
+    let client = &mut db.client;
+    client.ok("BEGIN");
+    client.ok("INSERT INTO dt VALUES (1, 'a', 1)");
+    client.ok("SAVEPOINT s");
+    // They go to data files. A client that ignores the refusal stores nothing.
+    let rows: Vec<String> = (0..500).map(|id| format!("({id}, 'name', 1)")).collect();
+    client.ok(&format!("INSERT INTO dt VALUES {}", rows.join(", ")));
     client.refused("ROLLBACK TO s", 1235, "can only be rolled back as a whole");
     client.refused("COMMIT", 1105, "the transaction was rolled back");
     client.ok("COMMIT");
-    assert_eq!(client.rows("SELECT k, a FROM u ORDER BY k"), ["1|1", "2|2"]);
+    assert_eq!(client.value("SELECT COUNT(*) FROM dt"), "0");
 }
 
 #[test]

@@ -32,6 +32,9 @@ impl EngineSession {
         params: &[ScalarValue],
     ) -> Result<Answer, SqlError> {
         self.check_not_debugging("Delete")?;
+        if table.with_def(|def| self.must_be_ready_to_update(def)) {
+            self.engine.loads.ready_to_update(&table).await?;
+        }
         let def = table.def();
         if delete.rows.condition().is_none() && !merges_on_write(&def) {
             return Err(refused("delete all rows is forbidden temporary."));
@@ -121,6 +124,8 @@ impl EngineSession {
         params: &[ScalarValue],
     ) -> Result<Answer, SqlError> {
         let Changed { target, rows, of, values, must_exist } = changed;
+        // The table may have changed while the statement waited for its turn.
+        self.see_own_rows().await;
         let def = target.table();
         let relation = [&def.db, &def.name].map(|name| Ident::with_quote('`', name));
         let query = rows.select(relation.to_vec(), of, values);

@@ -1,59 +1,66 @@
-//! BEGIN … COMMIT over inserts of one table.
+//! BEGIN … COMMIT over inserts, updates and deletions.
 //!
-//! The rows of all statements are one load: they gather in the session and become durable and
-//! visible together at COMMIT. A statement that fails is undone alone.
+//! The rows of all statements are one load for each table: they gather in the session and become durable together at COMMIT. A
+//! statement that fails is undone alone.
 
 use crate::answer::{Answer, Done};
 use crate::load::info::LoadInfo;
 use crate::load::lanes::Read;
-use crate::load::partial_update::KnownKeys;
-use crate::load::sink::{Mark, SinkError};
-use crate::load::{Finished, Load, LoadCommitted, LoadLabel, LoadLimits, Outcome, Tally};
+use crate::load::partial_update::{KnownKeys, is_ready_to_update};
+use crate::load::sink::SinkError;
+use crate::load::{Load, LoadLabel, Tally};
+use crate::session::rows::transaction_load::{LoadMark, NotAdded, TransactionLoad};
 use crate::session::{EngineSession, LastInsert};
 use std::sync::Arc;
 use tributary_decode::{Block, Counts, Reject};
+use tributary_ingest::{Answered, TransactionStatus};
+use tributary_query::WrittenTable;
 use tributary_table::Table;
-use tributary_types::{ErrorCode, Label, Retry, SqlError, TableSchema, TxnId};
+use tributary_types::{ErrorCode, GroupCommitMode, Label, Retry, SqlError, TableDef, TableSchema, TxnId};
 
 /// An open transaction.
 pub(crate) struct ExplicitTransaction {
     label: Label,
     label_is_kept: bool,
-    /// `Some` from the first INSERT on.
-    load: Option<TransactionLoad>,
-    /// How many INSERTs have added rows.
+    /// One for each table that statements have brought rows for, in the order of the first ones.
+    loads: Vec<TransactionLoad>,
+    /// The tables with these rows, for the statement that runs.
+    written: Vec<WrittenTable>,
+    /// How many statements have added rows.
     pub(in crate::session) inserts: u64,
     pub(in crate::session) savepoints: Vec<(String, Savepoint)>,
     /// Going back to a savepoint was asked for and not possible: nothing of it may be stored.
     is_doomed: bool,
+    /// A statement has begun it, and no BEGIN.
+    pub(in crate::session) is_implicit: bool,
     /// Its own access mode; `None`: the session's.
     pub(in crate::session) only_reads: Option<bool>,
 }
 
 /// A place in a transaction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::session) struct Savepoint {
-    /// How many INSERTs were before.
+    /// How many statements had added rows before.
     inserts: u64,
-    /// The rows of then; `None`: there were none, or they can't be told from later ones.
-    rows: Option<(Mark, Counts, usize)>,
+    /// The rows of then, of the tables that had some.
+    rows: Vec<LoadMark>,
 }
 
 impl ExplicitTransaction {
     /// The place behind everything that was inserted.
     pub(in crate::session) fn savepoint(&self) -> Savepoint {
-        let rows = self.load.as_ref().and_then(|TransactionLoad { load, read, .. }| {
-            let mark = load.is_of_rows_alone().then(|| load.mark()).flatten()?;
-            Some((mark, read.counts, read.rejects.len()))
-        });
-        Savepoint { inserts: self.inserts, rows }
+        Savepoint { inserts: self.inserts, rows: self.loads.iter().map(TransactionLoad::mark).collect() }
     }
-}
 
-struct TransactionLoad {
-    load: Load,
-    txn: TxnId,
-    read: Read,
+    /// Whether statements have brought rows.
+    pub(in crate::session) const fn has_loads(&self) -> bool {
+        !self.loads.is_empty()
+    }
+
+    /// The tables that it has written to, as the statement that runs sees them.
+    pub(in crate::session) fn written(&self) -> Vec<WrittenTable> {
+        self.written.clone()
+    }
 }
 
 impl EngineSession {
@@ -71,10 +78,12 @@ impl EngineSession {
             self.transaction = Some(ExplicitTransaction {
                 label,
                 label_is_kept,
-                load: None,
+                loads: Vec::new(),
+                written: Vec::new(),
                 inserts: 0,
                 savepoints: Vec::new(),
                 is_doomed: false,
+                is_implicit: false,
                 only_reads,
             });
         }
@@ -89,49 +98,74 @@ impl EngineSession {
         table: &Arc<Table>,
         schema: Arc<TableSchema>,
         blocks: Vec<Block>,
-        (counts, rejects): (Counts, Vec<Reject>),
+        read: (Counts, Vec<Reject>),
         known_keys: Option<Box<KnownKeys>>,
     ) -> Result<(Label, TxnId), SqlError> {
         let traits = self.traits(0);
         let Some(transaction) = &mut self.transaction else {
             return Err(SqlError::detail(ErrorCode::Unknown, "there is no transaction; send BEGIN first"));
         };
-        let open = match &mut transaction.load {
-            Some(open) if open.load.table().id() != table.id() => {
+        let place = transaction.loads.iter().position(|open| open.table().id() == table.id());
+        if let Some(place) = place
+            && transaction.loads[place].load.schema().version != schema.version
+        {
+            return Err(SinkError::SchemaChanged.into());
+        }
+        if place.is_none() {
+            let loads = &self.engine.loads;
+            if let Some(first) = transaction.loads.first() {
+                loads.ingest.check_share_log(first.table(), table)?;
+            }
+            let label = match (transaction.loads.is_empty(), transaction.label_is_kept) {
+                (true, true) => LoadLabel::Chosen(transaction.label.clone()),
+                (true, false) => LoadLabel::Made(transaction.label.clone()),
+                // A label has one transaction. This one is committed with it.
+                (false, _) => LoadLabel::Made(Label::of_explicit_transaction(rand::random())),
+            };
+            let admitted = loads.admit(&self.principal, table, &traits)?;
+            let load = Load::begin(loads, Arc::clone(table), schema, &traits, label, admitted)?;
+            transaction.loads.push(TransactionLoad::new(load));
+        }
+        let at = place.unwrap_or(transaction.loads.len() - 1);
+        let open = &mut transaction.loads[at];
+        match open.add(&self.engine.loads, blocks, read, known_keys).await {
+            Ok(()) => {}
+            Err(NotAdded::Undone(error)) => {
+                if place.is_none()
+                    && let Some(open) = transaction.loads.pop()
+                {
+                    open.load.abort(error.detail_text()).await;
+                }
+                return Err(error);
+            }
+            Err(NotAdded::Broken(error)) => {
+                self.discard_transaction("rows could not be written").await;
                 return Err(SqlError::detail(
                     ErrorCode::Unknown,
-                    "Only one table can be inserted in one transaction.",
+                    format!("{error}; the transaction was rolled back, run it again from BEGIN"),
                 ));
             }
-            Some(open) if open.load.schema().version != schema.version => {
-                return Err(SinkError::SchemaChanged.into());
-            }
-            Some(open) => open,
-            empty => {
-                let label = transaction.label.clone();
-                let label =
-                    if transaction.label_is_kept { LoadLabel::Chosen(label) } else { LoadLabel::Made(label) };
-                let loads = &self.engine.loads;
-                let admitted = loads.admit(&self.principal, table, &traits)?;
-                let load = Load::begin(loads, Arc::clone(table), schema, &traits, label, admitted)?;
-                // Explicit transactions share no group, so they have a transaction.
-                let txn = load.transaction().map_or(TxnId(0), |(txn, _)| txn);
-                empty.insert(TransactionLoad { load, txn, read: Read::default() })
-            }
-        };
-        open.load.must_find(known_keys);
-        if let Err(error) = open.load.push(&self.engine.loads, blocks).await {
-            // Some of the rows may share data files with those of earlier statements.
-            self.discard_transaction("rows could not be written").await;
-            return Err(SqlError::detail(
-                ErrorCode::Unknown,
-                format!("{error}; the transaction was rolled back, run it again from BEGIN"),
-            ));
         }
         self.running.generated = open.load.sink().take_first_generated();
-        open.read.add(counts, rejects);
         transaction.inserts += 1;
         Ok((transaction.label.clone(), open.txn))
+    }
+
+    /// Lets the statement that runs see the rows of the open transaction, as they and the table are now.
+    pub(in crate::session) async fn see_own_rows(&mut self) {
+        let Some(transaction) = &mut self.transaction else { return };
+        transaction.written.clear();
+        for open in &mut transaction.loads {
+            let written = open.refresh().await;
+            transaction.written.push(written);
+        }
+    }
+
+    /// Whether a plan of an INSERT must be made again for the open transaction, which may bring partial updates later: its rows
+    /// are of one schema.
+    pub(in crate::session) fn must_be_ready_to_update(&self, def: &TableDef) -> bool {
+        let is_of_transaction = self.transaction.is_some() || !self.commits_each();
+        is_of_transaction && def.keys.is_unique() && !is_ready_to_update(def)
     }
 
     pub(in crate::session) async fn commit(&mut self) -> Result<Answer, SqlError> {
@@ -142,40 +176,30 @@ impl EngineSession {
                 "the transaction was rolled back, because its ROLLBACK TO SAVEPOINT was not possible: run it again from BEGIN",
             ));
         }
-        let Some(ExplicitTransaction { label, load, .. }) = self.transaction.take() else {
+        let Some(ExplicitTransaction { label, loads, .. }) = self.transaction.take() else {
             return Ok(Answer::ok());
         };
-        let Some(TransactionLoad { load, read, .. }) = load else {
+        let Some((first, last)) = loads.first().zip(loads.last()) else {
             let info = LoadInfo { label: Some(&label), status: "VISIBLE", ..LoadInfo::default() }.text();
             return Ok(Answer::Done(Done { info, ..Done::default() }));
         };
-        let table = Arc::clone(load.table());
-        // Each statement was judged on its own.
-        let limits = LoadLimits {
-            max_filter_ratio: 1.0,
-            rejected_rows: None,
-            timeout: self.insert_timeout(),
-            interrupt: self.interrupt(),
-            has_details: false,
-        };
-        let Read { counts, rejects } = read;
-        let Finished { outcome, .. } =
-            load.finish(&self.engine.loads, Tally { counts, rejects: &rejects }, limits).await;
+        let (txn, table, counts) = (first.txn, last.table().def(), last.read.counts);
         // The transaction is over: another COMMIT would be answered with OK and store nothing.
-        let outcome = outcome.map_err(|error| SqlError::from(error).with_retry(Retry::Never));
-        let Outcome { committed, .. } = outcome?;
-        let Some(LoadCommitted { label, txn, status, .. }) = committed else {
+        let committed =
+            Box::pin(self.commit_loads(loads)).await.map_err(|error| error.with_retry(Retry::Never));
+        let Some(Answered { label: last_label, txn: last_txn, .. }) = committed?.pop() else {
             let info = LoadInfo { label: Some(&label), status: "VISIBLE", ..LoadInfo::default() }.text();
             return Ok(Answer::Done(Done { info, ..Done::default() }));
         };
+        let status = TransactionStatus::Visible;
         let info =
             LoadInfo { label: Some(&label), status: status.name(), txn: Some(txn), ..LoadInfo::default() }
                 .text();
         self.running.has_inserted = true;
         self.last_insert = Some(LastInsert {
-            txn,
-            label,
-            table: table.def(),
+            txn: last_txn,
+            label: last_label,
+            table,
             status,
             loaded: counts.loaded,
             filtered: counts.filtered,
@@ -183,11 +207,69 @@ impl EngineSession {
         Ok(Answer::Done(Done { info, ..Done::default() }))
     }
 
+    /// Commits the loads of a transaction, all or none.
+    async fn commit_loads(&mut self, mut loads: Vec<TransactionLoad>) -> Result<Vec<Answered>, SqlError> {
+        let mut with_keys: Vec<&mut TransactionLoad> =
+            loads.iter_mut().filter(|open| open.requires_keys()).collect();
+        with_keys.sort_by_key(|open| open.table().id());
+        // Of two that want the same turns, one gets all of them.
+        let (mut turns, mut checked) = (Vec::with_capacity(with_keys.len()), Ok(()));
+        for open in with_keys {
+            let table = Arc::clone(open.table());
+            match self.turn_to_change(&table).await {
+                Ok(turn) => turns.push(turn),
+                Err(error) => checked = Err(error),
+            }
+            if checked.is_ok() {
+                checked = open.check_again().await;
+            }
+        }
+        let loads_of = Arc::clone(&self.engine.loads);
+        let (mut ready, mut loads) = (Vec::with_capacity(loads.len()), loads.into_iter());
+        while checked.is_ok()
+            && let Some(TransactionLoad { load, read, .. }) = loads.next()
+        {
+            // Each statement was judged on its own.
+            let Read { counts, rejects } = read;
+            match load.into_rows(&loads_of, Tally { counts, rejects: &rejects }).await {
+                Ok(rows) => ready.extend(rows),
+                Err(error) => checked = Err(error.into()),
+            }
+        }
+        if let Err(error) = checked {
+            for open in loads {
+                open.load.abort(error.detail_text()).await;
+            }
+            for (table, reservation, rows) in ready {
+                table.discard(rows.files()).await;
+                reservation.abort(error.detail_text());
+            }
+            return Err(error);
+        }
+        if ready.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ingest = &loads_of.ingest;
+        let tables: Vec<Arc<Table>> = ready.iter().map(|(table, ..)| Arc::clone(table)).collect();
+        let ready = ready
+            .into_iter()
+            .zip(&tables)
+            .map(|((_, reservation, rows), table)| (&**table, reservation, rows));
+        let commit = ingest.commit_together(ready.collect());
+        match self.interrupt().wait(commit).await {
+            Ok(answered) => Ok(answered?),
+            Err(interrupted) => {
+                ingest.metrics().load_failed(GroupCommitMode::Off);
+                Err(interrupted.into())
+            }
+        }
+    }
+
     pub(in crate::session) async fn rollback(&mut self) -> Result<Answer, SqlError> {
         let Some(transaction) = &self.transaction else {
             return Ok(Answer::ok());
         };
-        let txn = transaction.load.as_ref().map(|open| open.txn);
+        let txn = transaction.loads.first().map(|open| open.txn);
         let info =
             LoadInfo { label: Some(&transaction.label), status: "ABORTED", txn, ..LoadInfo::default() }
                 .text();
@@ -202,26 +284,11 @@ impl EngineSession {
         if transaction.inserts == savepoint.inserts {
             return true;
         }
-        if savepoint.inserts == 0 {
-            transaction.inserts = 0;
-            if let Some(open) = transaction.load.take() {
-                open.load.abort("rollback to a savepoint").await;
-            }
-            return true;
+        transaction.written.clear();
+        for later in transaction.loads.split_off(savepoint.rows.len().min(transaction.loads.len())) {
+            later.load.abort("rollback to a savepoint").await;
         }
-        let is_back = match (&mut transaction.load, savepoint.rows) {
-            (Some(TransactionLoad { load, read, .. }), Some((mark, counts, rejects)))
-                if load.is_of_rows_alone() =>
-            {
-                let is_back = load.sink().back_to(mark);
-                if is_back {
-                    read.counts = counts;
-                    read.rejects.truncate(rejects);
-                }
-                is_back
-            }
-            _ => false,
-        };
+        let is_back = transaction.loads.iter_mut().zip(savepoint.rows).all(|(open, mark)| open.back_to(mark));
         match is_back {
             true => transaction.inserts = savepoint.inserts,
             false => transaction.is_doomed = true,
@@ -231,7 +298,7 @@ impl EngineSession {
 
     /// Rolls the open transaction back, if there is one.
     pub(in crate::session) async fn discard_transaction(&mut self, reason: &str) {
-        if let Some(open) = self.transaction.take().and_then(|transaction| transaction.load) {
+        for open in self.transaction.take().into_iter().flat_map(|transaction| transaction.loads) {
             open.load.abort(reason).await;
         }
     }

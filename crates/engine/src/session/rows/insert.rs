@@ -25,8 +25,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tributary_decode::{
-    Block, BlockBuilder, Counts, Decoded, InsertOptions, Reject, Target, ValuesOutcome, blocks_to_batches,
-    decode_batch, decode_values, scan_insert_head,
+    Block, BlockBuilder, Counts, Decoded, InsertOptions, Reject, Target, ValuesOutcome, decode_batch,
+    decode_values, scan_insert_head,
 };
 use tributary_ingest::{Body, IngestError, LoadRight, LoadTraits, Source, TransactionStatus};
 use tributary_query::{QueryEngine, ScalarValue};
@@ -113,10 +113,11 @@ impl EngineSession {
     pub(crate) async fn try_values_insert(&mut self, sql: &[u8]) -> Result<Option<Answer>, SqlError> {
         let generation = self.engine.generation();
         let is_partial = self.variables.values().enable_unique_key_partial_update;
-        let known = self
-            .last_plan
-            .as_ref()
-            .filter(|plan| plan.is_partial == is_partial && plan.is_for(sql, generation));
+        let known = self.last_plan.as_ref().filter(|plan| {
+            plan.is_partial == is_partial
+                && plan.is_for(sql, generation)
+                && !self.must_be_ready_to_update(plan.target.table())
+        });
         let values_offset = match known {
             Some(plan) => plan.head.len(),
             None => {
@@ -131,6 +132,7 @@ impl EngineSession {
             }
         };
         self.check_writes()?;
+        self.begin_with_insert().await?;
         let options = self.insert_options();
         let Some(plan) = &self.last_plan else { return Ok(None) };
         if plan.target.computed_field().is_some() {
@@ -202,6 +204,9 @@ impl EngineSession {
         table.with_def(check_has_partitions)?;
         if columns.is_none() {
             table.with_def(check_order_of_columns)?;
+        }
+        if table.with_def(|def| self.must_be_ready_to_update(def)) {
+            Box::pin(self.engine.loads.ready_to_update(table)).await?;
         }
         // As in Doris, a statement that names no columns gives whole rows.
         if is_partial && columns.is_some() && table.with_def(partial_update::is_possible) {
@@ -586,16 +591,6 @@ impl EngineSession {
             self.engine.ingest.metrics().load_failed(GroupCommitMode::Off);
             return Err(refusal(options, counts, &rejects, error_url.as_deref()));
         }
-        // A COMMIT does not count the rows of its statements.
-        let known_keys = match known_keys {
-            Some(keys) if keys.only_counts() => {
-                let batches = blocks_to_batches(&schema, &blocks)
-                    .map_err(|error| SqlError::detail(ErrorCode::Unknown, error.to_string()))?;
-                keys.count(&table, &schema, &batches, &[]).await?;
-                None
-            }
-            known_keys => known_keys,
-        };
         let read = (counts, rejects);
         let (label, txn) = self.add_to_transaction(&table, schema, blocks, read, known_keys).await?;
         let status = TransactionStatus::Prepare;

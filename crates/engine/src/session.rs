@@ -24,7 +24,7 @@ use crate::answer::Answer;
 use crate::engine::Engine;
 use crate::load::builders::OwnBuilder;
 use crate::node::session_memory::{SessionCharge, SessionMemory};
-use crate::variables::Variables;
+use crate::variables::{Variables, WAIT_TIMEOUT_DEFAULT_SECONDS};
 use compat::{Warning, commits_first};
 use ends::Running;
 pub(crate) use ends::{Login, Volume, logged_in};
@@ -38,6 +38,7 @@ use rows::load_data::PendingLoad;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tributary_decode::{InsertOptions, LoadClock};
 use tributary_ingest::TransactionStatus;
@@ -435,6 +436,12 @@ impl EngineSession {
 
     pub(crate) fn autocommit(&self) -> bool {
         self.variables.values().autocommit
+    }
+
+    /// How long the client may be silent, if it has said so.
+    pub(crate) fn wait_timeout(&self) -> Option<Duration> {
+        let seconds = self.variables.values().wait_timeout;
+        (seconds != WAIT_TIMEOUT_DEFAULT_SECONDS).then(|| Duration::from_secs(seconds.unsigned_abs()))
     }
 
     pub(crate) const fn is_in_transaction(&self) -> bool {

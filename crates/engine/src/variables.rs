@@ -26,6 +26,8 @@ pub const MAX_PREPARED_STATEMENTS: i64 = 1 << 20;
 
 /// The default of `query_timeout`, in seconds.
 pub(crate) const QUERY_TIMEOUT_DEFAULT_SECONDS: i64 = 900;
+/// The default of `wait_timeout`, which leaves it to the server's setting.
+pub(crate) const WAIT_TIMEOUT_DEFAULT_SECONDS: i64 = 28_800;
 
 /// The effect of a variable, and who may set it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -189,10 +189,16 @@ impl Connection {
             if self.command(packet).await? == After::Close {
                 return Ok(self.link.out.flush().await?);
             }
+            watch.set_timeout(self.idle_timeout());
             if self.link.out.is_broken() {
                 return Err(ProtocolError::Disconnected);
             }
         }
+    }
+
+    /// How long the client may be silent before its next command.
+    fn idle_timeout(&self) -> Duration {
+        self.session.idle_timeout().unwrap_or(self.shared.options.idle_timeout)
     }
 
     /// The next command. Answers leave before it waits for one.
@@ -226,9 +232,7 @@ impl Connection {
                         return Err(ProtocolError::Disconnected);
                     }
                 }
-                Woken::Idle => {
-                    return Err(ProtocolError::Timeout(self.shared.options.idle_timeout.as_secs()));
-                }
+                Woken::Idle => return Err(ProtocolError::Timeout(watch.timeout().as_secs())),
                 Woken::Cancelled => {
                     // The client's next command gets this as its answer.
                     out.answer_to(0, 0);

@@ -7,7 +7,7 @@ use crate::result::ResultWriter;
 use async_trait::async_trait;
 use mysql_common::constants::{CapabilityFlags, StatusFlags};
 use std::net::{IpAddr, SocketAddr};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use tributary_types::{
     ErrorCode, PasswordHash, SERVER_VERSION, Secret, SqlError, TlsRequirement, TlsSession,
@@ -96,6 +96,11 @@ pub trait Session: Send {
 
     /// The session's state after a statement, for the answer.
     fn status(&self) -> SessionStatus;
+
+    /// How long the connection may be idle; `None`: as long as any.
+    fn idle_timeout(&self) -> Option<Duration> {
+        None
+    }
 
     /// The connection has ended: rolls back an open transaction. Called once, last, also after a
     /// panic; not when the server stops and a statement outlasts the shutdown grace: the session is

@@ -681,6 +681,11 @@ pub enum AlterOp {
         name: String,
         if_exists: bool,
     },
+    /// Nothing happens if the table has no index of that name.
+    RenameIndex {
+        from: String,
+        to: String,
+    },
     /// `ENABLE FEATURE`, in upper case.
     EnableFeature {
         name: String,

@@ -15,7 +15,7 @@ use tributary_types::{ErrorCode, SqlError};
 
 impl EngineSession {
     /// Whether `mysql_ddl` is `compat`.
-    fn is_compatible(&self) -> bool {
+    pub(super) fn is_compatible(&self) -> bool {
         self.variables.values().mysql_ddl == "compat"
     }
 

@@ -1,6 +1,7 @@
 //! `GET_LOCK`, `SLEEP` and the like: calls that wait, or change something, before their query is planned.
 //!
-//! They are run once, in the order of the text, and only where no table is read: `SELECT GET_LOCK('x', 10)`.
+//! They are run once, in the order of the text, and only where no table is read: `SELECT GET_LOCK('x', 10)`, and among the values of an
+//! INSERT.
 
 use super::EngineSession;
 use crate::session::compat::Warning;
@@ -81,6 +82,20 @@ impl sp::Visitor for Find {
     }
 }
 
+/// Whether a query has rows of expressions alone, like those of an INSERT.
+fn reads_nothing(body: &sp::SetExpr) -> bool {
+    let mut parts = vec![body];
+    while let Some(part) = parts.pop() {
+        match part {
+            sp::SetExpr::Select(select) if select.from.is_empty() => {}
+            sp::SetExpr::Values(_) => {}
+            sp::SetExpr::SetOperation { left, right, .. } => parts.extend([left.as_ref(), right.as_ref()]),
+            _ => return false,
+        }
+    }
+    true
+}
+
 /// Whether the text may have such a call; a cheap look that most queries fail.
 fn may_call(text: &str) -> bool {
     let has = |word: &[u8]| text.as_bytes().windows(word.len()).any(|found| found.eq_ignore_ascii_case(word));
@@ -104,9 +119,7 @@ impl EngineSession {
         }
         let Find(calls) = find;
         let Some(first) = calls.first() else { return Ok(None) };
-        let reads_nothing =
-            matches!(query.ast.body.as_ref(), sp::SetExpr::Select(select) if select.from.is_empty());
-        if !reads_nothing {
+        if !reads_nothing(&query.ast.body) {
             let name = first.name.to_ascii_uppercase();
             return Err(SqlError::detail(
                 ErrorCode::NotSupported,

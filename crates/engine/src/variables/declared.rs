@@ -12,7 +12,10 @@ use super::kind::{
     Decimal, Kind, NamedZone, any_whole, charset, decimal, flag, group_commit, mysql_ddl, new_keys,
     password_strength, ratio, reject_policy, requirement, row_limit, sql_mode, switch, text, whole, zone,
 };
-use super::{Effect, MAX_PREPARED_STATEMENTS, QUERY_TIMEOUT_DEFAULT_SECONDS, VERSION_COMMENT, Variable};
+use super::{
+    Effect, MAX_PREPARED_STATEMENTS, QUERY_TIMEOUT_DEFAULT_SECONDS, VERSION_COMMENT, Variable,
+    WAIT_TIMEOUT_DEFAULT_SECONDS,
+};
 use tributary_types::{
     GROUP_CONCAT_BYTES, GroupCommitMode, PASSWORD_HISTORY_MAX, RejectPolicy, Requirement, SERVER_VERSION,
 };
@@ -670,8 +673,8 @@ variables! {
     version_compile_os: String = std::env::consts::OS.into(), text(), ReadOnly;
     /// A tuning variable of Doris; answers are the same.
     wait_full_block_schedule_times: i64 = 2, any_whole(), Kept;
-    /// An idle connection is closed after 8 hours.
-    wait_timeout: i64 = 28_800, any_whole(), Kept;
+    /// Seconds after which an idle connection is closed; 8 hours by default.
+    wait_timeout: i64 = WAIT_TIMEOUT_DEFAULT_SECONDS, whole(1, 31536000), Obeyed;
     /// A tuning variable of Doris; answers are the same.
     workload_group: String = "normal".into(), text(), Kept;
 }

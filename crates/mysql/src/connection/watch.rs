@@ -57,6 +57,21 @@ impl Watch {
         self.last_active = Instant::now();
     }
 
+    /// How long the connection may be idle.
+    pub(super) const fn timeout(&self) -> Duration {
+        self.idle_timeout
+    }
+
+    /// Sets how long the connection may be idle from now on.
+    pub(super) fn set_timeout(&mut self, idle_timeout: Duration) {
+        if idle_timeout == self.idle_timeout {
+            return;
+        }
+        self.idle_timeout = idle_timeout;
+        self.active();
+        self.timer.as_mut().reset(self.last_active + idle_timeout);
+    }
+
     /// Waits for `future`, unless the connection is idle for too long or is cancelled before.
     pub(super) async fn race<F: Future>(&mut self, future: F) -> Woken<F::Output> {
         let mut future = pin!(future);

@@ -3,7 +3,7 @@
 //! Each mapping is recorded at the cursor ([`Mapped`]). A strict parse refuses the first of them by name; a compatible one applies
 //! them all and says what was done. Nothing that changes which rows a table can hold is left out silently.
 
-use crate::ast::{AlterOp, ColumnSpec, CreateTable};
+use crate::ast::{AlterOp, ColumnSpec, CreateTable, IndexSpec, Name, Statement, WithoutEffect};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::{types, unsupported};
@@ -588,6 +588,108 @@ pub(crate) fn is_index_of_mysql(cursor: &Cursor<'_>) -> bool {
     true
 }
 
+/// `UNIQUE INDEX name ON t (…)`, behind CREATE: it is left out.
+pub(crate) fn create_index_of_a_kind(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    let kind = cursor.word().unwrap_or_default().to_ascii_uppercase();
+    cursor.advance();
+    cursor.advance();
+    let because = if kind == "UNIQUE" { NOT_CHECKED } else { PRUNED };
+    if !cursor.is_compatible() {
+        return Err(unsupported::refuse(
+            &format!("CREATE {kind} INDEX"),
+            "the key of a table is declared by CREATE TABLE",
+        ));
+    }
+    let WrittenIndex { name, .. } = written_index(cursor)?;
+    leave_out(cursor, &format!("{kind} INDEX {name}"), "", because)?;
+    Ok(Statement::WithoutEffect(WithoutEffect::LeftOut))
+}
+
+/// `name ON t (…)`, behind CREATE INDEX: an index of one column is kept by its name, others are left out.
+pub(crate) fn create_index(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    let WrittenIndex { name, if_not_exists, table, columns, is_plain } = written_index(cursor)?;
+    if columns.len() > 1 || !is_plain {
+        leave_out(cursor, &format!("INDEX {name}"), "", PRUNED)?;
+        return Ok(Statement::WithoutEffect(WithoutEffect::LeftOut));
+    }
+    let index = IndexSpec {
+        name,
+        if_not_exists,
+        columns,
+        kind: IndexKind::Inverted,
+        properties: Vec::new(),
+        comment: String::new(),
+    };
+    Ok(Statement::AlterTable { table, ops: vec![AlterOp::AddIndex(index)] })
+}
+
+/// An index as CREATE INDEX of MySQL has it.
+struct WrittenIndex {
+    name: String,
+    if_not_exists: bool,
+    table: Name,
+    columns: Vec<String>,
+    /// It has whole columns, in ascending order.
+    is_plain: bool,
+}
+
+/// `[IF NOT EXISTS] name [USING kind] ON t (column [(n)] [ASC | DESC], …) [options]`
+fn written_index(cursor: &mut Cursor<'_>) -> Parsed<WrittenIndex> {
+    let if_not_exists = cursor.eat_all("IF NOT EXISTS");
+    let name = cursor.identifier("an index name")?;
+    using(cursor)?;
+    cursor.expect("ON")?;
+    let table = cursor.name()?;
+    let mut is_plain = true;
+    for n in 0.. {
+        match cursor.peek_nth(n) {
+            Token::RParen | Token::EOF => break,
+            Token::LParen if n > 0 => is_plain = false,
+            _ if cursor.is_nth(n, "DESC") => is_plain = false,
+            _ => {}
+        }
+    }
+    let columns = key_parts(cursor)?;
+    key_options(cursor)?;
+    while cursor.is_any(&["ALGORITHM", "LOCK"]) {
+        cursor.advance();
+        cursor.eat_token(&Token::Eq);
+        cursor.identifier("a value")?;
+    }
+    Ok(WrittenIndex { name, if_not_exists, table, columns, is_plain })
+}
+
+/// Whether an index that is dropped may be missing: with a note, as it may be one that was left out.
+pub(crate) fn may_lack_index(cursor: &mut Cursor<'_>, name: &str) -> Parsed<bool> {
+    if !cursor.is_compatible() {
+        return Ok(false);
+    }
+    cursor.map(Mapped {
+        what: String::new(),
+        instead: String::new(),
+        note: format!(
+            "INDEX {name} is dropped if the table has it: others were left out when they were created"
+        ),
+    })?;
+    Ok(true)
+}
+
+/// `INDEX a TO b`, behind RENAME.
+pub(crate) fn rename_index(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
+    cursor.advance();
+    let from = cursor.identifier("an index name")?;
+    cursor.expect("TO")?;
+    let to = cursor.identifier("the index's new name")?;
+    cursor.map(Mapped {
+        what: "RENAME INDEX".to_owned(),
+        instead: "drop it, and add it by its new name".to_owned(),
+        note: format!(
+            "INDEX {from} is renamed if the table has it: others were left out when they were created"
+        ),
+    })?;
+    Ok(AlterOp::RenameIndex { from, to })
+}
+
 /// A clause of ALTER TABLE that only MySQL has; `None` if none is next.
 pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Option<Vec<AlterOp>>> {
     let left_out = Ok(Some(Vec::new()));
@@ -652,6 +754,10 @@ pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Option<Vec<AlterOp>>> {
         cursor.eat("KEY");
         cursor.eat_all("IF EXISTS");
         let name = cursor.identifier("a name")?;
+        if word == "KEY" {
+            let if_exists = may_lack_index(cursor, &name)?;
+            return Ok(Some(vec![AlterOp::DropIndex { name, if_exists }]));
+        }
         leave_out(cursor, &format!("DROP {word} {name}"), "leave it out", "there is none")?;
         return left_out;
     }

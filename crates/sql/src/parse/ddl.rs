@@ -42,6 +42,9 @@ pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.eat("INDEX") {
         return index::create(cursor);
     }
+    if ["UNIQUE", "FULLTEXT", "SPATIAL"].iter().any(|word| cursor.is(word)) && cursor.is_nth(1, "INDEX") {
+        return compat::create_index_of_a_kind(cursor);
+    }
     if cursor.eat_all("ROUTINE LOAD") {
         return routine_load::create(cursor);
     }
@@ -562,7 +565,9 @@ fn refuse_rollup(cursor: &Cursor<'_>) -> Parsed<()> {
 fn drop_column(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     if cursor.eat("INDEX") {
         let if_exists = cursor.eat_all("IF EXISTS");
-        return Ok(AlterOp::DropIndex { name: cursor.identifier("an index name")?, if_exists });
+        let name = cursor.identifier("an index name")?;
+        let if_exists = compat::may_lack_index(cursor, &name)? || if_exists;
+        return Ok(AlterOp::DropIndex { name, if_exists });
     }
     if is_rollup(cursor) {
         cursor.advance();
@@ -604,6 +609,9 @@ fn rename(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
         let from = cursor.identifier("a rollup name")?;
         cursor.eat("TO");
         return Ok(AlterOp::RenameRollup { from, to: cursor.identifier("the rollup's new name")? });
+    }
+    if cursor.is_any(&["INDEX", "KEY"]) && cursor.is_nth(2, "TO") {
+        return compat::rename_index(cursor);
     }
     cursor.eat_any(&["TO", "AS"]);
     Ok(AlterOp::RenameTable { to: cursor.identifier("the table's new name")? })

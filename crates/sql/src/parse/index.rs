@@ -3,7 +3,7 @@
 use crate::ast::{AlterOp, IndexSpec, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
-use crate::parse::{ddl, unsupported};
+use crate::parse::{compat, ddl, unsupported};
 use sqlparser::tokenizer::Token;
 use tributary_types::IndexKind;
 
@@ -22,6 +22,9 @@ pub(super) fn definition(cursor: &mut Cursor<'_>) -> Parsed<IndexSpec> {
 
 /// `[IF NOT EXISTS] name ON t (column, …) …`, behind CREATE INDEX.
 pub(super) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    if cursor.is_compatible() && compat::is_index_of_mysql(cursor) {
+        return compat::create_index(cursor);
+    }
     let if_not_exists = cursor.eat_all("IF NOT EXISTS");
     let name = cursor.identifier("an index name")?;
     cursor.expect("ON")?;
@@ -35,7 +38,9 @@ pub(super) fn drop(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     let if_exists = cursor.eat_all("IF EXISTS");
     let name = cursor.identifier("an index name")?;
     cursor.expect("ON")?;
-    Ok(Statement::AlterTable { table: cursor.name()?, ops: vec![AlterOp::DropIndex { name, if_exists }] })
+    let table = cursor.name()?;
+    let if_exists = compat::may_lack_index(cursor, &name)? || if_exists;
+    Ok(Statement::AlterTable { table, ops: vec![AlterOp::DropIndex { name, if_exists }] })
 }
 
 fn rest(cursor: &mut Cursor<'_>, name: String, if_not_exists: bool) -> Parsed<IndexSpec> {

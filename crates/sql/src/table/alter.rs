@@ -107,6 +107,7 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
         AlterOp::DropRollups(names) => names.iter().try_for_each(|name| rollup::drop(&mut new, name))?,
         AlterOp::RenameRollup { from, to } => rollup::rename(&mut new, from, to)?,
         AlterOp::AddIndex(spec) => index::add(&mut new, spec)?,
+        AlterOp::RenameIndex { from, to } => index::rename(&mut new, from, to)?,
         AlterOp::DropIndex { name, if_exists } => index::drop(&mut new, name, *if_exists)?,
         AlterOp::EnableFeature { name } => enable(&mut new, name)?,
     }

@@ -64,6 +64,30 @@ pub(super) fn drop(def: &mut TableDef, name: &str, if_exists: bool) -> Result<()
     Ok(())
 }
 
+/// `RENAME INDEX`, if there is one of that name.
+pub(super) fn rename(def: &mut TableDef, from: &str, to: &str) -> Result<(), SqlError> {
+    names::check_column(to)?;
+    let Some(place) = def.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(from)) else {
+        return Ok(());
+    };
+    if !from.eq_ignore_ascii_case(to) && is_there(&def.indexes, to) {
+        return Err(refused(format!("index `{to}` already exist.")));
+    }
+    to.clone_into(&mut def.indexes[place].name);
+    Ok(())
+}
+
+/// The line of SHOW CREATE TABLE as MySQL's clients read it.
+pub(super) fn line_of_mysql(index: &IndexDef, schema: &TableSchema) -> String {
+    let is_plain =
+        index.kind == IndexKind::Inverted && index.properties.is_empty() && index.comment.is_empty();
+    let line = line(index, schema);
+    match line.strip_prefix("  INDEX ").and_then(|rest| rest.strip_suffix(" USING INVERTED")) {
+        Some(rest) if is_plain => format!("  KEY {rest}"),
+        _ => line,
+    }
+}
+
 /// The line of SHOW CREATE TABLE.
 pub(super) fn line(index: &IndexDef, schema: &TableSchema) -> String {
     let is_of = |column: &&ColumnDef| index.columns.contains(&column.id);

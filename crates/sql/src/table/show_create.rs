@@ -44,7 +44,7 @@ pub fn show_create_table_of_mysql(def: &TableDef) -> String {
     if is_primary {
         items.push(format!("  PRIMARY KEY ({})", name_list(&keys)));
     }
-    items.extend(def.indexes.iter().map(|index| super::index::line(index, &def.schema)));
+    items.extend(def.indexes.iter().map(|index| super::index::line_of_mysql(index, &def.schema)));
     let mut options = vec!["ENGINE=OLAP".to_owned()];
     if !is_primary && !keys.is_empty() {
         options.push(format!("{}({})", def.keys.clause(), name_list(&keys)));

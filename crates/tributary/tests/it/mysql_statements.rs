@@ -434,3 +434,109 @@ fn words_of_dumps_and_tools_are_taken() {
     assert_eq!(client.error("DELETE IGNORE FROM t WHERE id = 1").number, 1235);
     assert_eq!(client.error("CREATE ALGORITHM=FAST VIEW x AS SELECT 1 AS a").number, 1064);
 }
+
+#[test]
+fn indexes_of_mysql_are_kept_by_name_or_left_out_with_a_note() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    client.ok("CREATE TABLE t (id INT, a INT, b VARCHAR(20))");
+    client.refused("CREATE UNIQUE INDEX u ON t (a)", 1235, "CREATE UNIQUE INDEX is not supported yet");
+    client.refused("ALTER TABLE t RENAME INDEX x TO y", 1235, "RENAME INDEX is not supported yet");
+    client.refused("DROP INDEX x ON t", 1105, "index x does not exist");
+    client.ok("SET mysql_ddl = compat");
+    client.ok("CREATE UNIQUE INDEX u ON t (a)");
+    let notes = client.rows("SHOW WARNINGS");
+    assert!(
+        notes.contains(&"Note|1105|UNIQUE INDEX u is left out: it is not checked".to_owned()),
+        "{notes:?}"
+    );
+    for left_out in [
+        "CREATE INDEX two USING BTREE ON t (a, b)",
+        "CREATE INDEX part ON t (b(10))",
+        "CREATE INDEX down ON t (a DESC) USING BTREE ALGORITHM = INPLACE LOCK = NONE",
+        "CREATE FULLTEXT INDEX f ON t (b)",
+    ] {
+        assert!(client.ok(left_out).warnings > 0, "{left_out}");
+    }
+    let names = |client: &mut Client| -> Vec<String> {
+        let shown = client.rows("SHOW INDEX FROM t");
+        shown.iter().filter_map(|row| row.split('|').nth(2).map(str::to_owned)).collect()
+    };
+    assert!(names(client).is_empty());
+    client.ok("CREATE INDEX by_a ON t (a) USING BTREE");
+    assert_eq!(names(client), ["by_a"]);
+    let created = client.rows("SHOW CREATE TABLE t").join("\n");
+    assert!(created.contains("KEY `by_a` (`a`)") && !created.contains("INVERTED"), "{created}");
+    client.ok("ALTER TABLE t RENAME INDEX by_a TO of_a");
+    client.ok("ALTER TABLE t RENAME INDEX u TO v");
+    assert_eq!(names(client), ["of_a"]);
+    for dropped in ["DROP INDEX u ON t", "ALTER TABLE t DROP INDEX two", "ALTER TABLE t DROP KEY part"] {
+        assert!(client.ok(dropped).warnings > 0, "{dropped}");
+    }
+    assert_eq!(names(client), ["of_a"]);
+    client.ok("ALTER TABLE t DROP KEY of_a");
+    assert!(names(client).is_empty());
+}
+
+#[test]
+fn a_compatible_session_gets_mysqls_numbers_for_bad_values() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    client.ok("CREATE TABLE t (n TINYINT NOT NULL, s VARCHAR(3))");
+    for (sql, number) in [
+        ("INSERT INTO t VALUES (1, 'abcd')", 1406),
+        ("INSERT INTO t VALUES (NULL, 'a')", 1048),
+        ("INSERT INTO t VALUES ('x', 'a')", 1366),
+    ] {
+        client.ok("SET mysql_ddl = doris");
+        client.refused(sql, 1105, "Insert has filtered data in strict mode");
+        client.ok("SET mysql_ddl = compat");
+        client.refused(sql, number, "Insert has filtered data in strict mode");
+        client.ok("BEGIN");
+        client.refused(sql, number, "Insert has filtered data in strict mode");
+        client.ok("ROLLBACK");
+    }
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "0");
+}
+
+#[test]
+fn an_insert_may_sleep_and_lock() {
+    let server = Server::shared();
+    let mut db = server.database().with_dt("");
+    let client = &mut db.client;
+    client.ok("CREATE TABLE n (a INT, b INT)");
+    let begun = Instant::now();
+    client.ok("INSERT INTO n VALUES (SLEEP(0.2), 1), (GET_LOCK('of_insert', 1), 2)");
+    client.ok("INSERT INTO n SELECT SLEEP(0.2), 3");
+    assert!(begun.elapsed().as_millis() >= 400, "{:?}", begun.elapsed());
+    client.ok("SYNC");
+    assert_eq!(client.rows("SELECT a, b FROM n ORDER BY b"), ["0|1", "1|2", "0|3"]);
+    assert_eq!(client.value("SELECT RELEASE_LOCK('of_insert')"), "1");
+    client.refused(
+        "INSERT INTO n SELECT SLEEP(1), id FROM dt",
+        1235,
+        "SLEEP in a query of tables is not supported",
+    );
+}
+
+#[test]
+fn a_session_is_closed_when_it_is_idle_for_its_wait_timeout() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    assert_eq!(client.value("SELECT @@wait_timeout"), "28800");
+    client.refused("SET wait_timeout = 0", 1231, "wait_timeout");
+    client.ok("SET wait_timeout = 1");
+    // A statement may take longer.
+    assert_eq!(client.value("SELECT SLEEP(1.5)"), "0");
+    let id = client.value("SELECT CONNECTION_ID()");
+    let mut other = server.connect_to(&db.name);
+    let listed = format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id}");
+    let begun = Instant::now();
+    while other.value(&listed) != "0" {
+        assert!(begun.elapsed().as_secs() < 20, "it is still connected");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}

@@ -10,7 +10,7 @@ use crate::answer::{Answer, Done, Rows};
 use crate::session::{ClientUpload, EngineSession, NewUser, Volume};
 use async_trait::async_trait;
 use bytes::Bytes;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tributary_mysql::{
     ChangeUser, ClientFile, Column, OkInfo, Params, Prepared, ResultWriter, Session, SessionStatus,
 };
@@ -134,6 +134,10 @@ impl Session for Connection {
             in_transaction: self.0.is_in_transaction(),
             no_backslash_escapes: false,
         }
+    }
+
+    fn idle_timeout(&self) -> Option<Duration> {
+        self.0.wait_timeout()
     }
 
     async fn close(&mut self) {

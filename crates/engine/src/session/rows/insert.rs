@@ -25,8 +25,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tributary_decode::{
-    Block, BlockBuilder, Counts, Decoded, InsertOptions, Reject, Target, ValuesOutcome, decode_batch,
-    decode_values, scan_insert_head,
+    Block, BlockBuilder, Counts, Decoded, InsertOptions, Reject, RejectCode, Target, ValuesOutcome,
+    decode_batch, decode_values, scan_insert_head,
 };
 use tributary_ingest::{Body, IngestError, LoadRight, LoadTraits, Source, TransactionStatus};
 use tributary_query::{QueryEngine, ScalarValue};
@@ -387,8 +387,10 @@ impl EngineSession {
                 None => params,
             };
             interrupt.check()?;
+            let called = Box::pin(self.run_waiting_calls(&query, own)).await?;
+            let (query, own) = called.as_ref().map_or((&query, own), |(query, own)| (query, own.as_slice()));
             // One part after another: of two rows with the same unique key the later one has to come later.
-            for mut part in interrupt.wait(self.queries.query_in_parts(&view, &query, own)).await?? {
+            for mut part in interrupt.wait(self.queries.query_in_parts(&view, query, own)).await?? {
                 check_width(part.columns.len(), target)?;
                 while let Some(batch) = interrupt.wait(part.stream.next()).await? {
                     let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
@@ -413,6 +415,9 @@ impl EngineSession {
         load: QueryLoad,
         traits: LoadTraits,
     ) -> Result<Answer, SqlError> {
+        let called = Box::pin(self.run_waiting_calls(query, params)).await?;
+        let (query, params) =
+            called.as_ref().map_or((query, params), |(query, params)| (query, params.as_slice()));
         if self.transaction.is_some() {
             return self.insert_query_in_transaction(query, params, load).await;
         }
@@ -589,7 +594,7 @@ impl EngineSession {
         let error_url = self.engine.loads.write_error_log(&rejects, None).await;
         if options.refuses(counts) && !load::keeps_rejects(&table, self.variables.values().rejected_rows) {
             self.engine.ingest.metrics().load_failed(GroupCommitMode::Off);
-            return Err(refusal(options, counts, &rejects, error_url.as_deref()));
+            return Err(self.numbered(refusal(options, counts, &rejects, error_url.as_deref()), &rejects));
         }
         let read = (counts, rejects);
         let (label, txn) = self.add_to_transaction(&table, schema, blocks, read, known_keys).await?;
@@ -622,7 +627,9 @@ impl EngineSession {
             load.finish(&self.engine.loads, Tally { counts, rejects }, limits).await;
         let Outcome { committed, route, repeated } = match outcome {
             Ok(outcome) => outcome,
-            Err(LoadError::Filtered) => return Err(refusal(options, counts, rejects, error_url.as_deref())),
+            Err(LoadError::Filtered) => {
+                return Err(self.numbered(refusal(options, counts, rejects, error_url.as_deref()), rejects));
+            }
             Err(error) => {
                 let retry = error.retry(is_known_again);
                 return Err(SqlError::from(error).with_retry(retry));
@@ -690,6 +697,19 @@ impl EngineSession {
             info,
             last_insert_id,
         })
+    }
+
+    /// The error for rejected rows with MySQL's number of the first fault, if the session wants its answers.
+    fn numbered(&self, error: SqlError, rejects: &[Reject]) -> SqlError {
+        let code = match rejects.first().map(|reject| reject.code) {
+            _ if !self.is_compatible() => return error,
+            Some(RejectCode::NullValue) => ErrorCode::ColumnCannotBeNull,
+            Some(RejectCode::OutOfRange) => ErrorCode::OutOfRange,
+            Some(RejectCode::TooLong) => ErrorCode::DataTooLong,
+            Some(RejectCode::WrongValue) => ErrorCode::WrongValue,
+            _ => return error,
+        };
+        SqlError { code, ..error }
     }
 
     /// The details of an answer, if the session shows them.

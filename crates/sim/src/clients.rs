@@ -97,11 +97,13 @@ async fn act(world: &Rc<World>) {
     if world.plan.shared_source && world.throw(|dice| dice.one_in(8)) {
         return shared_job::run(world).await;
     }
+    if world.plan.tables > 1 && world.throw(|dice| dice.one_in(8)) {
+        return Box::pin(together::load(world, &table)).await;
+    }
     match world.throw(|dice| dice.below(100)) {
         0..=24 => async_loads(world, &table).await,
         25..=42 => group_load(world, &table, Kind::Sync).await,
-        43..=46 => own_load(world, &table).await,
-        47..=50 => Box::pin(together::load(world, &table)).await,
+        43..=50 => own_load(world, &table).await,
         51..=54 => feed(world, &table).await,
         55..=63 => prepare(world, &table).await,
         64..=73 => end_prepared(world).await,

@@ -92,6 +92,7 @@ mod routine_load;
 mod routine_load_tables;
 mod row_changes;
 mod states;
+mod stopped_copy;
 mod stream_load;
 mod support;
 mod table_functions;

@@ -11,7 +11,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{JoinType, Result};
 use datafusion::datasource::memory::MemorySourceConfig;
-use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::LogicalPlan;
@@ -398,7 +398,7 @@ fn scan_of(
         return Some((table.name.clone(), format!("{} in memory", counted(rows, "row"))));
     }
     let files = data.downcast_ref::<FileScanConfig>()?;
-    let read: Vec<_> = files.file_groups.iter().flat_map(|group| group.iter()).collect();
+    let read: Vec<_> = files.file_groups.iter().flat_map(FileGroup::iter).collect();
     let bytes: u64 = read.iter().map(|file| file.object_meta.size).sum();
     let count = read.len();
     let table = read.iter().find_map(|file| tables.of_path.get(&file.object_meta.location))?;

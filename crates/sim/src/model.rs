@@ -940,7 +940,10 @@ impl Model {
         self.together.push(loads);
     }
 
-    /// Of loads of one transaction all were stored, or none, as far as that is known after a recovery.
+    /// Checks that of the loads of one transaction all were stored, or none, as far as that is known after a recovery.
+    ///
+    /// # Errors
+    /// One was stored without another.
     pub fn check_together(&self) -> Checked {
         for [one, other] in &self.together {
             let fates = [one, other].map(|id| self.loads.get(id).map(|load| load.fate));

@@ -145,7 +145,7 @@ impl SnapshotProvider {
         let arrays = self.snapshot.memtable.iter().map(|part| part.live_batch().map_err(external));
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
         let name = format!("{}.{}", self.snapshot.def.db, self.snapshot.def.name);
-        let arrays = arrays.iter().flat_map(|batch| batch.columns()).cloned().collect();
+        let arrays = arrays.iter().flat_map(RecordBatch::columns).cloned().collect();
         Ok(ScanTraits { name, columns: Arc::clone(&self.schema), paths, arrays })
     }
 

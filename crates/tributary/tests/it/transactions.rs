@@ -153,6 +153,7 @@ fn a_commit_fails_if_others_have_deleted_an_updated_row_meanwhile() {
 
 #[test]
 fn a_transaction_of_several_tables_is_committed_or_rolled_back_as_a_whole() {
+    const ALL: &str = "SELECT (SELECT COUNT(*) FROM a), (SELECT SUM(n) FROM e), (SELECT SUM(n) FROM agg)";
     let server = Server::shared();
     let mut db = server.database();
     let mut other = server.connect_to(&db.name);
@@ -162,7 +163,6 @@ fn a_transaction_of_several_tables_is_committed_or_rolled_back_as_a_whole() {
     client.ok("CREATE TABLE agg (k INT, n INT SUM) AGGREGATE KEY(k)");
     client.ok("INSERT INTO e VALUES (1, 1, 'a')");
     client.ok("SYNC");
-    const ALL: &str = "SELECT (SELECT COUNT(*) FROM a), (SELECT SUM(n) FROM e), (SELECT SUM(n) FROM agg)";
     client.ok("BEGIN");
     client.ok("INSERT INTO a VALUES (1, 'x')");
     client.ok("INSERT INTO agg SELECT id, 10 FROM a");

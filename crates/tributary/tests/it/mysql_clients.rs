@@ -297,7 +297,7 @@ fn bytes_that_are_no_text_are_refused_with_the_reason() {
     client.ok("CREATE TABLE t (id INT NOT NULL, data BLOB, PRIMARY KEY (id))");
     client.refused(
         "INSERT INTO t VALUES (1, x'00ff')",
-        1105,
+        1366,
         "has bytes that are no UTF-8, which all text is",
     );
     client.ok("INSERT INTO t VALUES (1, x'4142')");

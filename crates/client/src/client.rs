@@ -62,11 +62,7 @@ impl Client {
 
     /// Connects, and waits for a greeting.
     fn reached(address: impl ToSocketAddrs, patience: Option<Duration>) -> io::Result<Self> {
-        let stream = TcpStream::connect(address)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(patience)?;
-        stream.set_write_timeout(patience)?;
-        Ok(Self { stream: BufReader::new(stream) })
+        Ok(Self { stream: BufReader::new(Stream::socket_to(address, patience)?) })
     }
 }
 

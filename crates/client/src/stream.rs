@@ -4,9 +4,10 @@
 
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
@@ -58,6 +59,18 @@ impl fmt::Debug for Stream {
 }
 
 impl Stream {
+    /// Connects without TLS. `patience` is how long a read or write may take; `None` sets no limit.
+    ///
+    /// # Errors
+    /// The other end cannot be reached.
+    pub fn socket_to(address: impl ToSocketAddrs, patience: Option<Duration>) -> io::Result<TcpStream> {
+        let socket = TcpStream::connect(address)?;
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(patience)?;
+        socket.set_write_timeout(patience)?;
+        Ok(socket)
+    }
+
     /// Goes on with TLS if there are certificates to trust; one of them must be the server's, for its address. The handshake takes
     /// place with the first byte.
     ///

@@ -30,7 +30,7 @@ use ends::Running;
 pub(crate) use ends::{Login, Volume, logged_in};
 use prepared::KeptStatement;
 pub(crate) use prepared::Parameters;
-use receipts::reads_tables;
+use receipts::{may_read, reads_tables};
 use rows::explicit::ExplicitTransaction;
 use rows::insert::PlannedInsert;
 pub(crate) use rows::load_data::ClientUpload;
@@ -286,7 +286,9 @@ impl EngineSession {
         if reads_tables(&statement) {
             self.wait_for_receipts().await?;
         }
-        self.see_own_rows().await;
+        if may_read(&statement) {
+            self.see_own_rows().await;
+        }
         match statement {
             Statement::Insert(insert) => self.run_insert(*insert, params).await,
             Statement::Delete(delete) => self.run_delete(&delete, params).await,

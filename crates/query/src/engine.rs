@@ -372,7 +372,6 @@ impl QueryEngine {
                 optimized.display_indent()
             );
         }
-        let tables = ReadTables::of(&plan).map_err(|error| plan_error(&error))?;
         let physical = self.physical(session, &state, &plan).await?;
         if analyze {
             let stream = execute_stream(Arc::clone(&physical), self.task_context(&state));
@@ -383,7 +382,10 @@ impl QueryEngine {
         }
         let is_verbose = form == ExplainForm::Verbose;
         text += &match (form, analyze) {
-            (ExplainForm::Steps, _) => explain::lines(&physical, &tables, analyze),
+            (ExplainForm::Steps, _) => {
+                let tables = ReadTables::of(&plan).map_err(|error| plan_error(&error))?;
+                explain::lines(&physical, &tables, analyze)
+            }
             (_, true) => {
                 DisplayableExecutionPlan::with_metrics(physical.as_ref()).indent(is_verbose).to_string()
             }

@@ -3,7 +3,6 @@
 
 use crate::TortureError;
 use std::io;
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -38,10 +37,7 @@ impl Doors {
 
 /// Connects to the port for HTTP. An answer that does not arrive in time counts as a broken connection.
 pub(crate) fn to_http(doors: &Doors, patience: Duration) -> io::Result<Stream> {
-    let socket = TcpStream::connect(("127.0.0.1", doors.http_port))?;
-    socket.set_nodelay(true)?;
-    socket.set_read_timeout(Some(patience))?;
-    socket.set_write_timeout(Some(patience))?;
+    let socket = Stream::socket_to(("127.0.0.1", doors.http_port), Some(patience))?;
     Stream::with(socket, doors.tls.as_ref())
 }
 

@@ -38,8 +38,7 @@ pub fn connect(
     trust: Option<&Trust>,
     requests: Vec<Request>,
 ) -> Result<Connection, BenchError> {
-    let stream = TcpStream::connect(address).map_err(|error| BenchError::connect(address, &error))?;
-    stream.set_nodelay(true)?;
+    let stream = Stream::socket_to(address, None).map_err(|error| BenchError::connect(address, &error))?;
     Connection::new(Stream::with(stream, trust)?, reply, None, requests)
 }
 

@@ -79,7 +79,7 @@ impl KnownKeys {
     ///
     /// # Errors
     /// Keys of the table can't be read.
-    pub async fn count(
+    async fn count(
         &self,
         table: &Table,
         schema: &Arc<TableSchema>,

@@ -29,6 +29,19 @@ pub(super) fn reads_tables(statement: &Statement) -> bool {
     }
 }
 
+/// Whether any part of a statement may read tables, a subquery among values perhaps.
+pub(super) const fn may_read(statement: &Statement) -> bool {
+    !matches!(
+        statement,
+        Statement::Begin { .. }
+            | Statement::Commit
+            | Statement::Rollback
+            | Statement::Savepoint { .. }
+            | Statement::Sync { .. }
+            | Statement::Use { .. }
+    )
+}
+
 impl EngineSession {
     /// Waits until a transaction is visible, or everything that was acknowledged.
     pub(super) async fn sync(&mut self, receipt: Option<TxnId>) -> Result<Answer, SqlError> {

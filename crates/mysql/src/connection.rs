@@ -189,6 +189,7 @@ impl Connection {
             if self.command(packet).await? == After::Close {
                 return Ok(self.link.out.flush().await?);
             }
+            watch.active();
             watch.set_timeout(self.idle_timeout());
             if self.link.out.is_broken() {
                 return Err(ProtocolError::Disconnected);
@@ -209,7 +210,6 @@ impl Connection {
         self.memory = None;
         loop {
             if let Some(packet) = reader.parse()? {
-                watch.active();
                 return Ok(packet);
             }
             out.flush().await?;

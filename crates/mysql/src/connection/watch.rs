@@ -52,7 +52,7 @@ impl Watch {
         self.kill_token.is_cancelled() || self.shutdown_token.is_cancelled()
     }
 
-    /// Notes that a complete command has arrived.
+    /// Notes that a command has ended: from then on the connection is idle.
     pub(super) fn active(&mut self) {
         self.last_active = Instant::now();
     }
@@ -68,7 +68,6 @@ impl Watch {
             return;
         }
         self.idle_timeout = idle_timeout;
-        self.active();
         self.timer.as_mut().reset(self.last_active + idle_timeout);
     }
 

@@ -16,15 +16,16 @@ mod transactions;
 
 use crate::error::CatalogError;
 use crate::jobs::{JobRecord, PositionRecord};
-use crate::store::{Applied, Garbage, Loaded, Operation, Revision, Store, Stored};
+use crate::store::{Applied, FrozenStore, Garbage, Loaded, Operation, Revision, Store, Stored};
 use crate::transactions::TxnRecord;
 use crate::trouble::WriteTrouble;
 use async_trait::async_trait;
 use change::Change;
+use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteRow, SqliteSynchronous,
 };
-use sqlx::{Row, query, query_scalar};
+use sqlx::{Row, Sqlite, query, query_scalar};
 use std::path::Path;
 use std::time::Duration;
 use tributary_types::{DbId, Label, SourceId, TableId, TxnId};
@@ -69,6 +70,23 @@ impl SqliteStore {
         check_pages(&pool, path).await?;
         migrations::run(&pool, path).await?;
         Ok(Self { pool, trouble: WriteTrouble::default() })
+    }
+}
+
+/// The file, whose only connection is held.
+struct FrozenFile {
+    connection: PoolConnection<Sqlite>,
+}
+
+#[async_trait]
+impl FrozenStore for FrozenFile {
+    async fn save(&mut self, to: &Path) -> Stored<()> {
+        let path = to.to_str().ok_or_else(|| CatalogError::Corrupt {
+            what: format!("the path {}", to.display()),
+            reason: "it is not UTF-8".to_owned(),
+        })?;
+        let saved = query("VACUUM INTO ?").bind(path).execute(&mut *self.connection).await;
+        saved.map(drop).map_err(failed_to("copy itself"))
     }
 }
 
@@ -131,6 +149,11 @@ impl Store for SqliteStore {
 
     async fn close(&self) {
         self.pool.close().await;
+    }
+
+    async fn freeze(&self) -> Stored<Box<dyn FrozenStore>> {
+        let connection = self.pool.acquire().await.map_err(failed_to("wait for its changes"))?;
+        Ok(Box::new(FrozenFile { connection }))
     }
 
     async fn revision(&self) -> Stored<Revision> {

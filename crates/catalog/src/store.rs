@@ -15,6 +15,7 @@ use crate::transactions::TxnRecord;
 use crate::users::{Role, User};
 use async_trait::async_trait;
 use std::fmt::Debug;
+use std::path::Path;
 use std::sync::Arc;
 use tributary_types::{DbId, Label, PartitionId, SourceId, TableDef, TableId, TableSchema, TxnId, ViewDef};
 
@@ -190,6 +191,13 @@ pub(crate) enum Applied {
     Stale,
 }
 
+/// A store that takes no change.
+#[async_trait]
+pub(crate) trait FrozenStore: Send {
+    /// Writes a copy of the whole store to a file that is not there yet.
+    async fn save(&mut self, to: &Path) -> Stored<()>;
+}
+
 #[async_trait]
 pub(crate) trait Store: Send + Sync + Debug {
     async fn load(&self) -> Stored<Loaded>;
@@ -198,6 +206,8 @@ pub(crate) trait Store: Send + Sync + Debug {
     fn write_trouble(&self) -> Option<String>;
     /// Writes a change that changes nothing, whose outcome [`Store::write_trouble`] has.
     async fn try_writing(&self);
+    /// Waits for the change under way; no other begins until the value is dropped.
+    async fn freeze(&self) -> Stored<Box<dyn FrozenStore>>;
     /// The revision that [`Store::load`] would give.
     async fn revision(&self) -> Stored<Revision>;
     /// Makes the change if the store is still at the revision.

@@ -1,4 +1,4 @@
-//! Commands that talk to a running server by its public protocols: `tributary load`, `sql`, `status` and `generate`.
+//! Commands that talk to a running server by its public protocols: `tributary load`, `sql`, `status`, `backup` and `generate`.
 //!
 //! They work with any server that speaks Doris's Stream Load and MySQL's protocol. This crate knows the server only by its ports, never
 //! by its code.
@@ -8,9 +8,11 @@
 //! | `load` | files → Stream Loads, resumable |
 //! | `sql` | a shell, and statements from arguments and files |
 //! | `status` | the server's problems |
+//! | `backup` | the statement BACKUP SERVER |
 //! | `generate` | completions and manual pages |
 //! | `http`, `password` | requests, and who sends them |
 
+mod backup;
 mod generate;
 mod http;
 mod load;
@@ -18,6 +20,7 @@ mod password;
 mod sql;
 mod status;
 
+pub use backup::Backup;
 pub use generate::Generate;
 pub use load::{Format, Load, Progress};
 pub use password::Login;
@@ -44,6 +47,7 @@ mod tests {
     fn options_do_not_contradict_each_other() {
         Load::augment_args(Command::new("load")).debug_assert();
         Sql::augment_args(Command::new("sql")).debug_assert();
+        Backup::augment_args(Command::new("backup")).debug_assert();
         Status::augment_args(Command::new("status")).debug_assert();
         Generate::augment_args(Command::new("generate")).debug_assert();
     }

@@ -55,7 +55,7 @@ pub struct Sql {
 }
 
 const FAILED: u8 = 1;
-const USAGE: u8 = 2;
+pub(crate) const USAGE: u8 = 2;
 const AWAY: u8 = 3;
 
 /// Why a statement is not done.
@@ -65,6 +65,20 @@ enum Trouble {
 }
 
 impl Sql {
+    /// The run of one statement.
+    pub(crate) fn of(url: String, login: Login, statement: String) -> Self {
+        Self {
+            url,
+            login,
+            execute: vec![statement],
+            file: None,
+            output: Form::Table,
+            out: None,
+            keep_going: false,
+            timing: false,
+        }
+    }
+
     /// Runs the statements or the shell. The exit codes are in docs/command-line.md.
     #[must_use]
     pub fn run(&self) -> ExitCode {

@@ -66,6 +66,10 @@ pub(crate) struct DdlParts {
 }
 
 impl Ddl {
+    pub fn store(&self) -> &TableStore {
+        &self.store
+    }
+
     pub fn new(parts: DdlParts) -> Self {
         let DdlParts {
             catalog,

@@ -73,6 +73,8 @@ pub struct Engine {
     pub(crate) user_locks: Arc<UserLocks>,
     /// The global variables that are stored.
     stored_globals: tokio::sync::Mutex<BTreeMap<String, String>>,
+    /// Held by the backup that runs.
+    pub(crate) backing_up: tokio::sync::Mutex<()>,
     running: Running,
 }
 

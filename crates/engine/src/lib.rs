@@ -14,6 +14,7 @@ mod answer;
 mod audit;
 mod audit_table;
 mod background;
+mod backup;
 mod ddl;
 mod engine;
 mod files;

@@ -54,6 +54,7 @@ impl TestEngine {
             dynamic_partition_interval: Duration::from_secs(3600),
             trash_expire: Duration::from_secs(86_400),
             secure_load_dir: None,
+            backup_dir: None,
             password_verifiers: StoredVerifiers::Both,
             egress: Arc::new(Egress::parse("127.0.0.0/8;::1/128").expect("networks")),
             audit: AuditOptions::default(),

@@ -21,5 +21,5 @@ mod s3;
 
 pub use error::FileError;
 pub use options::{Properties, Secret};
-pub use output::{Output, OutputFile, PageCompression};
+pub use output::{Output, OutputFile, PageCompression, store_at};
 pub use place::{Chunks, FoundFile, Place};

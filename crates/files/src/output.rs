@@ -48,6 +48,22 @@ pub enum PageCompression {
     Zstd,
 }
 
+/// The store of `s3://bucket/path`, the path, and the place in the form that users see. Takes the properties of the store.
+///
+/// # Errors
+/// [`FileError::Property`] for another place, or one that can't be used.
+pub fn store_at(
+    uri: &str,
+    properties: &mut Properties,
+    egress: &Arc<Egress>,
+) -> Result<(Arc<dyn ObjectStore>, Path, String), FileError> {
+    let (store, bucket, prefix) = s3::prefix(uri, properties, egress)?;
+    let path = Path::parse(prefix.trim_end_matches('/'))
+        .map_err(|_| FileError::Property(format!("'{prefix}' is no path of files")))?;
+    let shown = format!("s3://{bucket}/{path}");
+    Ok((Arc::new(store), path, shown))
+}
+
 impl Output {
     /// Names with the prefix `uri`: `s3://bucket/path/start_`, or `file:///directory/start_` below the directory `local`. Takes
     /// the properties of the place.

@@ -58,6 +58,8 @@ pub struct Ingest {
     pub(crate) to_release: Notify,
     pub(crate) watcher: Watcher,
     pub(crate) labels: Arc<dyn LabelStore>,
+    /// Read-locked while logs are released, or files with what was in them are removed; write-locked by a backup.
+    pub(crate) releasing: tokio::sync::RwLock<()>,
     /// Held while the store of labels is updated.
     pub(crate) storing_labels: tokio::sync::Mutex<()>,
     pub(crate) options: IngestOptions,
@@ -139,6 +141,7 @@ impl Ingest {
             to_release: Notify::new(),
             watcher,
             labels,
+            releasing: tokio::sync::RwLock::default(),
             storing_labels: tokio::sync::Mutex::default(),
             options,
             homes,

@@ -57,6 +57,7 @@ pub use load::right::LoadRight;
 pub use load::route::{Body, Fallback, LoadTraits, Route, Source, Switch, effective_mode, route};
 pub use load::stages::Stages;
 pub use load::{Answered, LoadRows, route};
+pub use maintenance::backup::{KeptLogs, Moment};
 pub use maintenance::log_view::{LogHolder, LogView};
 pub use maintenance::stalled::StalledFlushes;
 pub use maintenance::wal_space::{self, WalSpace};

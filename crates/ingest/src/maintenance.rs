@@ -5,6 +5,7 @@
 //!
 //! | file | what happens there |
 //! | --- | --- |
+//! | `backup` | the logs and tables at one moment, kept until they are copied |
 //! | `flushing` | the choice of tables to flush, several at a time |
 //! | `log_view` | the logs as operators see them |
 //! | `release` | the release of the log up to its lowest pin |
@@ -13,6 +14,7 @@
 //! | `stalled` | flushes that fail one after the other, none of any table succeeding in between |
 //! | `watched` | catches and counts panics of background work; the fifth in a minute ends the process |
 
+pub mod backup;
 mod compacting;
 mod flushing;
 pub mod log_view;
@@ -85,13 +87,8 @@ impl Ingest {
         if let Err(error) = self.labels.purge(before_ms).await {
             tracing::warn!(%error, "old labels can't be purged now");
         }
-        let keys = Arc::clone(&self.core.keys);
-        if let Err(error) = tasks::blocking(move || keys.purge()).await {
-            tracing::warn!(%error, "old idempotency keys can't be purged now");
-        }
-        let rejected = Arc::clone(&self.core.rejected);
-        if let Err(error) = tasks::blocking(move || rejected.purge()).await {
-            tracing::warn!(%error, "old rejected rows can't be purged now");
+        if let Ok(_releasing) = self.releasing.try_read() {
+            self.purge_files().await;
         }
         let late_ms = now_ms - self.options.precommit_timeout.as_millis() as i64;
         let late: Vec<_> = {
@@ -106,6 +103,20 @@ impl Ingest {
                     self.abort_prepared(info.db, &target, "timeout: nobody committed it in time").await;
                 tracing::warn!(txn = %info.txn, label = %info.label, ok = outcome.is_ok(), "aborted a prepared load");
             }
+        }
+    }
+}
+
+impl Ingest {
+    /// Removes files of idempotency keys and rejected rows whose time is over.
+    async fn purge_files(&self) {
+        let keys = Arc::clone(&self.core.keys);
+        if let Err(error) = tasks::blocking(move || keys.purge()).await {
+            tracing::warn!(%error, "old idempotency keys can't be purged now");
+        }
+        let rejected = Arc::clone(&self.core.rejected);
+        if let Err(error) = tasks::blocking(move || rejected.purge()).await {
+            tracing::warn!(%error, "old rejected rows can't be purged now");
         }
     }
 }

@@ -28,7 +28,19 @@ pub struct SimCatalog {
     power_off_one_in: Arc<AtomicU64>,
 }
 
-#[derive(Debug, Default)]
+/// The rows of a catalog at one moment.
+#[derive(Debug)]
+pub struct CatalogRows(Rows);
+
+impl CatalogRows {
+    /// The tables, in the order of their ids.
+    #[must_use]
+    pub fn tables(&self) -> Vec<Arc<TableDef>> {
+        self.0.tables.values().cloned().collect()
+    }
+}
+
+#[derive(Clone, Debug, Default)]
 struct Rows {
     tables: BTreeMap<TableId, Arc<TableDef>>,
     schemas: BTreeMap<(TableId, SchemaVersion), Arc<TableSchema>>,
@@ -139,6 +151,17 @@ impl SimCatalog {
                 Err(error.to_string())
             }
         }
+    }
+
+    /// The rows as they are now.
+    #[must_use]
+    pub fn copy(&self) -> CatalogRows {
+        CatalogRows(self.rows.lock().clone())
+    }
+
+    /// Replaces all rows, as an operator would who restores a backup.
+    pub fn put_back(&self, rows: CatalogRows) {
+        *self.rows.lock() = rows.0;
     }
 
     /// An id that no table has had.

@@ -41,7 +41,7 @@ struct Channel {
 }
 
 /// The channels of all tables.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Channels(BTreeMap<ChannelOf, Channel>);
 
 fn named(channel: u64) -> LoadKey {

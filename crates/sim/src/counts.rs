@@ -40,6 +40,8 @@ counts! {
     rejected: "loads with rejected rows checked",
     refused: "loads refused",
     revoked: "loads refused because a right was revoked",
+    backups: "backups",
+    restored: "backups restored",
     records: "records of the server stored",
     unanswered: "loads without an answer",
     rows: "rows acknowledged",

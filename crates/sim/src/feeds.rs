@@ -26,7 +26,7 @@ struct Feed {
 }
 
 /// The jobs of all sources. Each has one load under way at most.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Feeds(BTreeMap<SourceId, Feed>);
 
 /// A position as a job writes it.

@@ -16,7 +16,7 @@ use tributary_types::TableId;
 const START: i64 = 3;
 
 /// All values that were given.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Increments(BTreeMap<TableId, BTreeSet<i64>>);
 
 impl Increments {

@@ -37,7 +37,7 @@ struct Loads {
 }
 
 /// The keys of all tables.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Keys(BTreeMap<KeyOf, Loads>);
 
 fn named(key: u64) -> LoadKey {

@@ -132,7 +132,7 @@ fn violation<T>(text: impl Into<String>) -> Checked<T> {
 }
 
 /// All loads, tables and labels of one simulation.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Model {
     pub loads: BTreeMap<LoadId, Load>,
     next: LoadId,

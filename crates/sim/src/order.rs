@@ -58,7 +58,7 @@ impl Place {
 }
 
 /// The order of events, and of the loads that were seen.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Order {
     now: u64,
     last_rank: u64,

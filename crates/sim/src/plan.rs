@@ -26,6 +26,8 @@ pub struct Plan {
     pub rights: bool,
     /// Whether the server has records of its own to load.
     pub records: bool,
+    /// Whether backups are taken, and restored.
+    pub backups: bool,
     /// Every third action changes a table, and the catalog fails often.
     pub changes_often: bool,
     /// The number of tables in 100 that give each row a value of AUTO_INCREMENT.
@@ -74,6 +76,7 @@ impl Plan {
         let rejects = beside.one_in(3);
         let rights = beside.one_in(3);
         let records = beside.one_in(3);
+        let backups = beside.one_in(4);
         Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
             unique_tables: dice.pick(&[0, 0, 50, 100]),
@@ -88,6 +91,7 @@ impl Plan {
             rejects,
             rights,
             records,
+            backups,
             rounds: dice.between(2, 4),
             clients: dice.between(2, 6),
             actions: dice.between(3, 12),

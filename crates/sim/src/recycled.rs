@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tributary_types::{PartitionId, TableId};
 
 /// The loads that are certainly in each retained partition, and the loads of recoveries without an answer.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Recycled {
     kept: BTreeMap<(TableId, PartitionId), Kept>,
     coming: BTreeMap<TableId, Coming>,
@@ -20,7 +20,7 @@ struct Kept {
     unsure: BTreeSet<LoadId>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Coming {
     number: u64,
     from: PartitionId,

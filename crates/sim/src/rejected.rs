@@ -18,7 +18,7 @@ struct Sent {
 }
 
 /// The loads with rejected rows.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Rejected {
     sent: BTreeMap<LoadId, Sent>,
     /// A server that died had some in memory only: its log needed the space, and no file could be written.

@@ -5,6 +5,7 @@
 //! in order. In the end it starts once more without faults, flushes, and the Delta logs alone must have
 //! everything.
 
+use crate::backups;
 use crate::clients::client;
 use crate::counts::Counts;
 use crate::dice::Dice;
@@ -137,6 +138,7 @@ pub fn run_with(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool, bug: Opti
         process: RefCell::new(None),
         is_dead,
         violation: RefCell::new(None),
+        backup: RefCell::new(None),
         changing: Rc::default(),
         busy: Cell::new(0),
         reads_may_fail: Cell::new(false),
@@ -172,11 +174,13 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 fn rounds(world: &Rc<World>) {
     for round in 0..world.plan.rounds {
         note!(world.trace, "round", round, 0, "{round}");
+        backups::restore_sometimes(world);
         if !start(world, true) || !work(world) {
             return;
         }
     }
     note!(world.trace, "round", world.plan.rounds, 0, "the last start");
+    backups::restore_sometimes(world);
     if start(world, false) {
         last_check(world);
     }
@@ -454,6 +458,9 @@ fn work(world: &Rc<World>) -> bool {
         world.machine.spawn_local(client(Rc::clone(world)));
     }
     drop(ingest);
+    if world.plan.backups {
+        world.machine.spawn_local(backups::operator(Rc::clone(world)));
+    }
     let end = run_until(world, || world.busy.get() == 0);
     match end {
         End::Violated => false,

@@ -59,7 +59,7 @@ struct Running {
 }
 
 /// The job of the source. It has one load under way at most.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Shares {
     /// The contents of each table, by the loads that brought them.
     loaded: BTreeMap<TableId, BTreeSet<Message>>,

@@ -19,7 +19,7 @@ use tributary_types::TableId;
 pub type Lost = BTreeMap<(TableId, i64, Column), BTreeSet<LoadId>>;
 
 /// The known winners and losers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Winners {
     tables: BTreeMap<TableId, Rules>,
     lost: Lost,

@@ -1,5 +1,6 @@
 //! The common state of a simulation's clients: the server, the model, chance, and whether the server still lives.
 
+use crate::backups::Kept;
 use crate::channels::Channels;
 use crate::counts::Counts;
 use crate::dice::Dice;
@@ -44,6 +45,8 @@ pub struct World {
     /// The log or a directory could not be made durable: a server would have ended itself.
     pub is_dead: Arc<AtomicBool>,
     pub violation: RefCell<Option<Violation>>,
+    /// The last backup.
+    pub backup: RefCell<Option<Kept>>,
     /// Held by a change of the catalog from its check to its end, as in the engine.
     pub changing: Rc<tokio::sync::Mutex<()>>,
     /// Clients that are not done.

@@ -6,8 +6,8 @@
 
 use crate::file_calls::FileCall;
 use crate::parse::{
-    BrokerLoad, CreateTableAs, Export, JobsBy, Outfile, PartitionBy, PartitionItem, Recover, RecycledId,
-    ViewStatement,
+    Backup, BrokerLoad, CreateTableAs, Export, JobsBy, Outfile, PartitionBy, PartitionItem, Recover,
+    RecycledId, ViewStatement,
 };
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
@@ -96,6 +96,7 @@ pub enum Statement {
         by: JobsBy,
     },
     RoutineLoad(Box<RoutineLoad>),
+    Backup(Box<Backup>),
     Export(Box<Export>),
     CancelExport {
         db: Option<String>,

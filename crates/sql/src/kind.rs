@@ -115,6 +115,7 @@ impl Statement {
             | Self::CancelExport { .. }
             | Self::CancelAlter { .. }
             | Self::Decommission { cancels: true, .. } => "CANCEL",
+            Self::Backup(_) => "BACKUP",
             Self::Export(_) => "EXPORT",
             Self::CleanLabel { .. } => "CLEAN",
             Self::Query(_) | Self::Outfile(_) | Self::SelectInto { .. } => "SELECT",

@@ -42,7 +42,9 @@ pub use chains::STACK_BYTES;
 pub use file_calls::{FILES_FUNCTION, FileCall, FileFunction};
 pub use kind::Change;
 pub use limits::STATEMENT_BYTES_MAX;
-pub use parse::{BrokerLoad, DataInfile, Export, HiddenProperties, HiddenText, JobsBy, Outfile, RowsOf};
+pub use parse::{
+    Backup, BrokerLoad, DataInfile, Export, HiddenProperties, HiddenText, JobsBy, Outfile, RowsOf,
+};
 pub use parse::{CreateTableAs, CreateView, ViewBody, ViewStatement};
 pub use parse::{HttpStream, parse, parse_compatible, parse_csv_schema, parse_expression};
 pub use parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};

@@ -1,5 +1,6 @@
 //! One statement's text → [`Statement`]: looks at the first words and dispatches.
 
+mod backup;
 mod broker_load;
 pub(crate) mod compat;
 mod create_as;
@@ -34,6 +35,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub use backup::Backup;
 pub use broker_load::{BrokerLoad, DataInfile, HiddenText, JobsBy, RowsOf};
 pub use create_as::CreateTableAs;
 pub use export::Export;
@@ -146,6 +148,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         "LOAD" => load::load(cursor),
         "CLEAN" => broker_load::clean_label(cursor),
         "CANCEL" => broker_load::cancel(cursor),
+        "BACKUP" => backup::backup(cursor),
         "EXPORT" => export::export(cursor),
         "DELETE" => delete::delete(cursor),
         "UPDATE" => update::update(cursor),

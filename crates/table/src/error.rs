@@ -52,6 +52,9 @@ pub enum TableError {
     LostKeys { file: String, reason: String },
     #[error("the files of the dropped partition of table {table} could not be recorded: {reason}")]
     NotRecorded { table: String, reason: String },
+    /// [`crate::TableStore::keep_files`].
+    #[error("the files of '{location}' stay until the backup that runs has ended")]
+    FilesKept { location: String },
     #[error("a deletion vector of {rows} rows is larger than Delta Lake allows; delete fewer rows at a time")]
     VectorTooLarge { rows: u64 },
     #[error(

@@ -28,13 +28,15 @@ pub use file::{
     UnpublishedFiles, footer_fault, panic_text,
 };
 pub use options::StoreOptions;
+pub use place::copy::{CopiedObject, TableCopy};
 pub use place::durable::DurableLocal;
+pub use place::keep::KeepFiles;
 pub use place::storage::TableStorage;
 pub use place::store::TableStore;
 pub use table::{
     CompactReport, CopiedFiles, DeleteReport, FlushReport, FoundRows, KeptFile, KeyFinder, Leaving,
     ObjectRoot, OwnRows, Publication, Recast, Replaced, RowUpdate, SchemaChange, Stuck, SweepReport, Table,
-    Watch, changed_def,
+    TableCut, Watch, changed_def,
 };
 pub use view::memtable::MemPart;
 pub use view::schema::physical_arrow;

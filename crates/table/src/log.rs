@@ -17,6 +17,7 @@ mod state;
 pub(crate) use state::{LogChange, LogState};
 
 use entries::LogFiles;
+pub(crate) use entries::{LogPart, log_part};
 use replay::Replayed;
 
 use crate::ambient::{new_uuid, now_ms};
@@ -138,15 +139,20 @@ impl DeltaLog {
     /// Reads the newest state. The schema of `def` is for the statistics of files.
     pub(crate) async fn load(&self, def: &TableDef) -> Result<LogState, TableError> {
         host::foreign(async {
-            let table = self.load_table().await?;
+            let table = self.load_table(None).await?;
             LogState::read(&table, &self.app_ids(def), &self.location, &def.schema).await
         })
         .await
     }
 
-    async fn load_table(&self) -> Result<DeltaTable, TableError> {
+    /// The newest state, or that at a version.
+    async fn load_table(&self, version: Option<u64>) -> Result<DeltaTable, TableError> {
         let mut table = DeltaTable::new(self.store.clone());
-        table.load().await.map_err(TableError::delta(format!("reading the log of '{}'", self.location)))?;
+        let loaded = match version {
+            Some(version) => table.load_version(version).await,
+            None => table.load().await,
+        };
+        loaded.map_err(TableError::delta(format!("reading the log of '{}'", self.location)))?;
         Ok(table)
     }
 
@@ -191,16 +197,19 @@ impl DeltaLog {
         }
     }
 
-    /// Writes a checkpoint of the newest state and removes log entries past their retention.
-    pub(crate) async fn checkpoint(&self) -> Result<(), TableError> {
-        host::foreign(self.write_checkpoint()).await
+    /// Writes a checkpoint of the newest state and, if `cleans_up`, removes log entries past their retention.
+    pub(crate) async fn checkpoint(&self, cleans_up: bool) -> Result<(), TableError> {
+        host::foreign(self.write_checkpoint(cleans_up)).await
     }
 
-    async fn write_checkpoint(&self) -> Result<(), TableError> {
-        let table = self.load_table().await?;
+    async fn write_checkpoint(&self, cleans_up: bool) -> Result<(), TableError> {
+        let table = self.load_table(None).await?;
         create_checkpoint(&table, None)
             .await
             .map_err(TableError::delta(format!("writing a checkpoint of '{}'", self.location)))?;
+        if !cleans_up {
+            return Ok(());
+        }
         cleanup_metadata(&table, None)
             .await
             .map_err(TableError::delta(format!("removing old log entries of '{}'", self.location)))?;
@@ -213,9 +222,24 @@ impl DeltaLog {
         host::foreign(self.read_files_in_use(since_ms)).await
     }
 
+    /// Reads the paths of the data files and deletion vectors of the table at a version.
+    pub(crate) async fn files_at(&self, version: u64) -> Result<HashSet<String>, TableError> {
+        host::foreign(async {
+            let table = self.load_table(Some(version)).await?;
+            let failed = TableError::delta(format!("listing the files of '{}'", self.location));
+            let mut paths = HashSet::new();
+            for file in table.snapshot().map_err(failed)?.log_data().iter() {
+                paths.extend(file.deletion_vector_descriptor().as_ref().and_then(vector_path));
+                paths.insert(file.path().into_owned());
+            }
+            Ok(paths)
+        })
+        .await
+    }
+
     async fn read_files_in_use(&self, since_ms: i64) -> Result<HashSet<String>, TableError> {
         let failed = || TableError::delta(format!("listing the files of '{}'", self.location));
-        let table = self.load_table().await?;
+        let table = self.load_table(None).await?;
         let state = table.snapshot().map_err(failed())?;
         let tombstones: Vec<_> =
             state.all_tombstones(self.store.as_ref()).try_collect().await.map_err(failed())?;

@@ -2,8 +2,10 @@
 //!
 //! Not here: what the bytes mean. Nothing here knows a row.
 
+pub(crate) mod copy;
 pub(crate) mod deadline;
 pub(crate) mod durable;
+pub(crate) mod keep;
 pub(crate) mod root;
 pub(crate) mod storage;
 pub(crate) mod store;

@@ -10,6 +10,7 @@
 //! [`Table::oldest_unflushed_lsn`] on has them all.
 
 mod change;
+mod cut;
 mod delta_versions;
 mod publish;
 mod rewrite;
@@ -18,6 +19,7 @@ mod stuck;
 pub use change::heavy::{Recast, SchemaChange, Watch, changed_def};
 pub use change::recycle::{KeptFile, Leaving};
 pub use change::replace::CopiedFiles;
+pub use cut::TableCut;
 pub use publish::find::KeyFinder;
 pub use publish::own_rows::OwnRows;
 pub use publish::publication::{Publication, Replaced};

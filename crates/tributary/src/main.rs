@@ -10,6 +10,7 @@ mod log;
 mod machine;
 mod modes;
 mod notices;
+mod restore;
 mod serve;
 mod torture;
 mod wal;
@@ -40,6 +41,8 @@ enum Command {
     /// Measures a server with the loads of Doris's group commit manual
     Bench(tributary_bench::Bench),
     Load(Box<tributary_cli::Load>),
+    Backup(tributary_cli::Backup),
+    Restore(restore::Restore),
     Sql(tributary_cli::Sql),
     Status(tributary_cli::Status),
     #[command(hide = true)]
@@ -103,6 +106,8 @@ fn main() -> ExitCode {
         }
         Command::Bench(bench) => bench.run().map_err(Into::into),
         Command::Load(load) => return load.run(),
+        Command::Backup(backup) => return backup.run(),
+        Command::Restore(restore) => restore.run(),
         Command::Sql(sql) => return sql.run(),
         Command::Status(status) => return status.run(),
         Command::Generate(generate) => generate.run(Cli::command()).map_err(Into::into),

@@ -50,6 +50,7 @@ async fn serve(config: &Config) -> Outcome<()> {
     // The signals are taken before the ready line: who reads it may send one at once.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     refuse_own_files(settings)?;
+    refuse_backups_within(settings)?;
     let tls = crate::certificate::open(settings)?;
     let (engine, report) = tributary_engine::open(engine_options(settings)?).await?;
     tracing::info!(?report, "recovered");
@@ -160,6 +161,7 @@ fn refuse_own_files(settings: &Settings) -> Outcome<()> {
     let real = real_path(open);
     let own = settings.wal_dirs().into_iter().map(|path| ("group_commit_wal_path", path));
     let own = own.chain(settings.audit_log_dir.iter().map(|path| ("audit_log_dir", path.clone())));
+    let own = own.chain(settings.backup_path.iter().map(|path| ("backup_path", path.clone())));
     for (name, own) in std::iter::once(("storage_root_path", settings.storage_root_path.clone())).chain(own) {
         let real_own = real_path(&own);
         if real.starts_with(&real_own) || real_own.starts_with(&real) {
@@ -171,6 +173,21 @@ fn refuse_own_files(settings: &Settings) -> Outcome<()> {
             )
             .into());
         }
+    }
+    Ok(())
+}
+
+/// Backups are no part of what is backed up.
+fn refuse_backups_within(settings: &Settings) -> Outcome<()> {
+    let Some(backups) = &settings.backup_path else { return Ok(()) };
+    let (real, root) = (real_path(backups), real_path(&settings.storage_root_path));
+    if real.starts_with(&root) || root.starts_with(&real) {
+        return Err(format!(
+            "backup_path is {}, and the server's own files are in {}: choose a directory outside, on another disk if there is one",
+            backups.display(),
+            settings.storage_root_path.display()
+        )
+        .into());
     }
     Ok(())
 }
@@ -294,6 +311,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
         group_commit_data_bytes: settings.group_commit_data_bytes_default_value,
         large_load_bytes: settings.large_load_bytes,
         secure_load_dir: settings.mysql_load_server_secure_path.clone(),
+        backup_dir: settings.backup_path.clone(),
         password_verifiers: settings.password_verifiers,
         server_version: settings.server_version.clone(),
         spool_limit_bytes: settings.spool_limit_bytes,

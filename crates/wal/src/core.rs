@@ -127,6 +127,11 @@ impl LogCore {
         Ok(appended)
     }
 
+    /// The segment that is being written.
+    pub(crate) fn active(&self) -> &SegmentWriter {
+        &self.active
+    }
+
     /// Recycles the segments that end at or before `lsn`: nothing below it is needed any longer.
     ///
     /// # Errors

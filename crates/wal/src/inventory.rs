@@ -100,6 +100,11 @@ impl Inventory {
         self.files.lock().closed.front().is_some_and(|oldest| oldest.end <= lsn)
     }
 
+    /// The closed segments that hold anything at or above `lsn`, oldest first.
+    pub(crate) fn closed_beyond(&self, lsn: Lsn) -> Vec<ClosedSegment> {
+        self.files.lock().closed.iter().filter(|segment| segment.end > lsn).cloned().collect()
+    }
+
     /// Takes over a closed segment. Segments arrive in order.
     pub(crate) fn add_closed(&self, segment: ClosedSegment) {
         let mut files = self.files.lock();

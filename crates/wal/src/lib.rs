@@ -61,6 +61,7 @@
 //! the log when the segment began. The LSN of an entry is that of its first byte.
 
 pub mod core;
+mod cut;
 pub mod disk;
 pub mod entry;
 pub mod error;
@@ -79,6 +80,7 @@ pub mod survey;
 mod testing;
 
 pub use self::core::LogCore;
+pub use cut::{Cut, Piece, at_rest};
 pub use disk::{Disk, DiskDir, DiskFile, OpenMode, OsDisk};
 #[cfg(any(test, feature = "test-util"))]
 pub use disk::{Fault, MemDisk};

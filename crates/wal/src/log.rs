@@ -52,17 +52,17 @@ struct Threads {
 }
 
 /// State shared by the threads and the handles.
-struct Shared {
+pub(crate) struct Shared {
     pending: Pending,
     /// Held by the thread that is writing; `None` once the log has ended.
-    core: Ranked<Option<LogCore>>,
+    pub(crate) core: Ranked<Option<LogCore>>,
     /// Whether the last frame had only one submission, so that there may be only one client.
     is_calm: AtomicBool,
     may_write_here: bool,
     has_failed: AtomicBool,
     keeper: Keeper,
-    counters: Arc<Counters>,
-    inventory: Arc<Inventory>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) inventory: Arc<Inventory>,
     dir: PathBuf,
     options: WalOptions,
 }
@@ -225,6 +225,10 @@ impl Wal {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.inner.shared.pending.is_idle()
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.inner.shared
     }
 
     /// The log's directory.

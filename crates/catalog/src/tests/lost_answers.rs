@@ -3,7 +3,7 @@
 use super::*;
 use crate::jobs::{JobRecord, PositionRecord};
 use crate::sqlite::SqliteStore;
-use crate::store::{Applied, Garbage, Loaded, Operation, Revision, Store, Stored};
+use crate::store::{Applied, FrozenStore, Garbage, Loaded, Operation, Revision, Store, Stored};
 use crate::transactions::TxnRecord;
 use async_trait::async_trait;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,6 +52,10 @@ impl Store for Losing {
 
     async fn try_writing(&self) {
         self.inner.try_writing().await;
+    }
+
+    async fn freeze(&self) -> Stored<Box<dyn FrozenStore>> {
+        self.inner.freeze().await
     }
 
     async fn revision(&self) -> Stored<Revision> {

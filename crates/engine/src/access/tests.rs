@@ -149,6 +149,7 @@ const STATEMENTS: &[&str] = &[
     "KILL 1",
     "ALTER INSTANCE RELOAD TLS",
     "ALTER SYSTEM DECOMMISSION BACKEND 'h:1'",
+    "BACKUP SERVER",
     "KILL QUERY 1",
     "UNLOCK TABLES",
     "LOCK TABLES d.t READ",
@@ -165,7 +166,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 56] = [
+const KINDS: [&str; 57] = [
     "cancel alter table",
     "empty",
     "create database",
@@ -212,6 +213,7 @@ const KINDS: [&str; 56] = [
     "kill",
     "reload tls",
     "decommission",
+    "backup",
     "savepoint",
     "select into",
     "without effect",
@@ -256,6 +258,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::RoutineLoad(_) => "routine load",
         Statement::BrokerLoad(_) => "broker load",
         Statement::CancelLoad { .. } => "cancel load",
+        Statement::Backup(_) => "backup",
         Statement::Export(_) => "export",
         Statement::CancelExport { .. } => "cancel export",
         Statement::CleanLabel { .. } => "clean label",

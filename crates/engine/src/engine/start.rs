@@ -207,6 +207,7 @@ impl Engine {
             user_locks: Arc::default(),
             stored_globals: tokio::sync::Mutex::default(),
             audit_table,
+            backing_up: tokio::sync::Mutex::default(),
             running: Running { background: Mutex::default(), _shown: shown, node, wal_dirs, _lock: lock },
         });
         let started = format!(
@@ -262,6 +263,11 @@ impl Engine {
             }
         };
         self.ingest.watcher().spawn_watched(name, repeated).expect("an engine is never simulated")
+    }
+
+    /// The identity of this node.
+    pub(crate) fn node_file(&self) -> &NodeFile {
+        &self.running.node
     }
 
     async fn write_audit(self: Arc<Self>) -> Duration {

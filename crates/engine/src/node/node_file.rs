@@ -186,6 +186,16 @@ impl NodeFile {
         self.node.lock().wal_dirs.clone()
     }
 
+    /// The text of the file for a copy of this node whose logs, of these directories, are in directories of the copy.
+    pub fn text_for_copy(&self, logs: &[(PathBuf, String)]) -> String {
+        let kept = |(dir, name): &(PathBuf, String)| KeptLog {
+            dir: name.clone(),
+            log: tributary_wal::identify(dir),
+            is_new: false,
+        };
+        Node { wal_dirs: logs.iter().map(kept).collect(), ..self.node.lock().clone() }.text()
+    }
+
     /// Replaces the list of logs. Durable on return.
     ///
     /// # Errors

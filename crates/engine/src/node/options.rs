@@ -52,6 +52,8 @@ pub struct EngineOptions {
     pub trash_expire: Duration,
     /// The directory below which statements may read local files; `None`: none.
     pub secure_load_dir: Option<PathBuf>,
+    /// The directory of backups; `None`: none.
+    pub backup_dir: Option<PathBuf>,
     /// The stored forms of passwords.
     pub password_verifiers: StoredVerifiers,
     /// The version of MySQL that clients see.

@@ -27,13 +27,16 @@ impl Ingest {
         loop {
             let _ = tasks::timeout(RELEASE_INTERVAL, self.to_release.notified()).await;
             self.release_logs().await;
-            self.merge_files().await;
+            if let Ok(_releasing) = self.releasing.try_read() {
+                self.merge_files().await;
+            }
         }
     }
 
     /// Releases everything below the lowest pin. The order matters: the end of the log is read first, so a transaction that
-    /// begins meanwhile is above it.
+    /// begins meanwhile is above it. A backup copies the logs first.
     pub(super) async fn release_logs(&self) {
+        let Ok(_releasing) = self.releasing.try_read() else { return };
         let ends: Vec<Lsn> = self.spaces.iter().map(|space| space.wal.end_lsn()).collect();
         let next_txn = self.core.transactions.peek_next();
         if !self.record_labels().await {

@@ -5,11 +5,10 @@ use sqlparser::tokenizer::Location;
 use tributary_types::{ErrorCode, SqlError};
 
 /// First words of statements that are not built, and what to do instead.
-const STATEMENTS: [(&str, &str); 27] = [
+const STATEMENTS: [(&str, &str); 26] = [
     ("MERGE", "use INSERT"),
     ("LOAD", "use LOAD DATA, LOAD LABEL, or Stream Load (PUT /api/{db}/{table}/_stream_load)"),
-    ("BACKUP", "copy the storage root"),
-    ("RESTORE", "copy the storage root"),
+    ("RESTORE", "restore a backup into an empty directory by `tributary restore`, and start a server there"),
     ("HELP", ""),
     ("BUILD", ""),
     ("CALL", "there are no procedures"),

@@ -11,10 +11,11 @@ use std::borrow::Cow;
 const FOUND_BYTES_MIN: usize = 4;
 
 /// First words of statements. Any other first word may be anything.
-const WORDS: [&str; 48] = [
+const WORDS: [&str; 49] = [
     "ADMIN",
     "ALTER",
     "ANALYZE",
+    "BACKUP",
     "BEGIN",
     "CALL",
     "CANCEL",

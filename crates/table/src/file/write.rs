@@ -675,8 +675,11 @@ pub(crate) fn publish_names<'a>(root: &TableRoot, names: impl Iterator<Item = &'
 }
 
 /// Deletes files that no log and no snapshot refers to. What cannot be deleted is logged and left
-/// to the next sweep.
+/// to the next sweep, and so is everything during a backup.
 pub(crate) async fn delete_files(root: &TableRoot, names: &[String]) {
+    let Some(_allowed) = root.deletions.allowed() else {
+        return publish_names(root, names.iter().map(String::as_str));
+    };
     for name in names {
         delete_file(root, name).await;
     }

@@ -77,6 +77,72 @@ fn entry_version(file: &Path) -> Option<u64> {
     (digits.len() == 20).then(|| digits.parse().ok())?
 }
 
+/// A file of the log, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogPart {
+    Entry(u64),
+    /// One of `of` files of a checkpoint.
+    Checkpoint {
+        version: u64,
+        of: u32,
+    },
+    /// Belongs to a checkpoint in another form; without a version if it may belong to several.
+    Other {
+        version: Option<u64>,
+    },
+    /// Not needed to read the log: a hint or a checksum.
+    Hint,
+}
+
+impl LogPart {
+    pub(crate) fn entry(self) -> Option<u64> {
+        if let Self::Entry(version) = self { Some(version) } else { None }
+    }
+
+    pub(crate) fn version(self) -> u64 {
+        match self {
+            Self::Entry(version)
+            | Self::Checkpoint { version, .. }
+            | Self::Other { version: Some(version) } => version,
+            Self::Other { version: None } => 0,
+            Self::Hint => u64::MAX,
+        }
+    }
+
+    /// Whether the log from `first` to `last` needs the file.
+    pub(crate) fn is_needed(self, first: u64, last: u64) -> bool {
+        match self {
+            Self::Other { version: None } => true,
+            Self::Hint => false,
+            _ => (first..=last).contains(&self.version()),
+        }
+    }
+}
+
+/// Which part of its log a table's file is; `None` for data files and deletion vectors.
+pub(crate) fn log_part(file: &Path) -> Option<LogPart> {
+    let name = file.as_ref().strip_prefix("_delta_log/")?;
+    if let Some(version) = entry_version(file) {
+        return Some(LogPart::Entry(version));
+    }
+    let Some((digits, rest)) = name.split_once(".checkpoint") else {
+        return Some(if name.contains('/') { LogPart::Other { version: None } } else { LogPart::Hint });
+    };
+    let Ok(version) = digits.parse() else { return Some(LogPart::Hint) };
+    let parts = |text: &str| {
+        let (number, of) = text.strip_prefix('.')?.split_once('.')?;
+        let is_part = number.len() == 10 && number.bytes().all(|byte| byte.is_ascii_digit());
+        if is_part { of.parse().ok() } else { None }
+    };
+    Some(match rest.strip_suffix(".parquet") {
+        Some("") => LogPart::Checkpoint { version, of: 1 },
+        Some(text) => parts(text)
+            .map_or(LogPart::Other { version: Some(version) }, |of| LogPart::Checkpoint { version, of }),
+        None if rest.ends_with(".json") => LogPart::Other { version: Some(version) },
+        None => LogPart::Hint,
+    })
+}
+
 /// The version of a checkpoint, or of a part of one, by its name.
 fn checkpoint_version(file: &Path) -> Option<u64> {
     let (digits, rest) = file.filename()?.split_once(".checkpoint")?;
@@ -127,6 +193,34 @@ fn fault(bytes: &[u8]) -> Option<(u64, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_files_of_a_log_are_known_by_their_names() {
+        let part = |name: &str| log_part(&Path::from(name));
+        let log = |name: &str| part(&format!("_delta_log/{name}"));
+        let version = 7;
+        assert_eq!(log("00000000000000000007.json"), Some(LogPart::Entry(version)));
+        let whole = LogPart::Checkpoint { version, of: 1 };
+        assert_eq!(log("00000000000000000007.checkpoint.parquet"), Some(whole));
+        let one_of_three = LogPart::Checkpoint { version, of: 3 };
+        assert_eq!(log("00000000000000000007.checkpoint.0000000002.0000000003.parquet"), Some(one_of_three));
+        let other = LogPart::Other { version: Some(version) };
+        assert_eq!(
+            log("00000000000000000007.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.parquet"),
+            Some(other)
+        );
+        assert_eq!(
+            log("00000000000000000007.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"),
+            Some(other)
+        );
+        assert_eq!(log("_sidecars/a.parquet"), Some(LogPart::Other { version: None }));
+        for hint in ["_last_checkpoint", "00000000000000000007.crc", "x.checkpoint.parquet"] {
+            assert_eq!(log(hint), Some(LogPart::Hint), "{hint}");
+        }
+        for data in ["part-1.zstd.parquet", "p=1/part-1.parquet", "deletion_vector_1.bin"] {
+            assert_eq!(part(data), None, "{data}");
+        }
+    }
     use object_store::memory::InMemory;
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::log::DeltaLog;
 use crate::options::StoreOptions;
+use crate::place::keep::Deletions;
 use crate::place::storage::TableStorage;
 use object_store::ObjectStore;
 use object_store::path::Path;
@@ -55,6 +56,7 @@ pub(crate) struct TableRoot {
     /// Data files that are being written or not yet published. A sweep spares them.
     pub(crate) unpublished: Ranked<HashSet<String>>,
     pub(crate) settling: Arc<Settling>,
+    pub(crate) deletions: Deletions,
 }
 
 impl TableRoot {

@@ -5,6 +5,7 @@ use crate::log::{DeltaLog, Writer, Written, commit_info};
 use crate::options::StoreOptions;
 use crate::place::deadline::Deadline;
 use crate::place::durable::{DurableLocal, create_dirs};
+use crate::place::keep::{Deletions, KeepFiles};
 use crate::place::root::{Settling, TableRoot};
 use crate::place::storage::{ObjectStorage, TableStorage};
 use crate::table::Table;
@@ -32,6 +33,7 @@ pub struct TableStore {
     options: Arc<StoreOptions>,
     zstd: ZstdLevel,
     settling: Arc<Settling>,
+    deletions: Deletions,
 }
 
 impl TableStore {
@@ -87,7 +89,8 @@ impl TableStore {
         let zstd = zstd_level(&options)?;
         let settling = Arc::new(Settling::new(&options));
         let store = Arc::new(Deadline::new(storage.objects(), options.call_timeout));
-        Ok(Self { store, storage, url, zstd, options: Arc::new(options), settling })
+        let deletions = Deletions::default();
+        Ok(Self { store, storage, url, zstd, options: Arc::new(options), settling, deletions })
     }
 
     #[must_use]
@@ -121,7 +124,13 @@ impl TableStore {
         url
     }
 
-    fn root(&self, location: &str) -> Result<Arc<TableRoot>, TableError> {
+    /// Deletes no file of any table from now on until the value is dropped, so that a backup can copy them. Waits for deletions
+    /// that have begun.
+    pub async fn keep_files(&self) -> KeepFiles {
+        self.deletions.stop().await
+    }
+
+    pub(crate) fn root(&self, location: &str) -> Result<Arc<TableRoot>, TableError> {
         let parts_are_names = location.split('/').all(|part| !matches!(part, "" | "." | ".."));
         if !parts_are_names {
             return Err(TableError::BadRoot {
@@ -147,6 +156,7 @@ impl TableStore {
             prefix,
             unpublished: Ranked::new(Rank::Unpublished, HashSet::new()),
             settling: Arc::clone(&self.settling),
+            deletions: self.deletions.clone(),
         }))
     }
 
@@ -190,9 +200,13 @@ impl TableStore {
     /// first ([`Table::close`]); queries that still read it fail.
     ///
     /// # Errors
-    /// [`TableError::Storage`], [`TableError::Local`]; then some files are left.
+    /// [`TableError::Storage`], [`TableError::Local`]; then some files are left. [`TableError::FilesKept`] during a backup; then
+    /// all are.
     pub async fn remove(&self, location: &str) -> Result<(), TableError> {
         let root = self.root(location)?;
+        let Some(_allowed) = self.deletions.allowed() else {
+            return Err(TableError::FilesKept { location: location.to_owned() });
+        };
         let doing = format!("removing the files of '{location}'");
         let paths = root.store.list(None).map_ok(|meta| meta.location).boxed();
         let deleted = root.store.delete_stream(paths);

@@ -174,6 +174,9 @@ settings! {
     /// Directory of local files that LOAD DATA without LOCAL, `LOCAL()`, INTO OUTFILE and EXPORT may access. It has none of the server's own files. None: they may not access any.
     mysql_load_server_secure_path: Option<PathBuf> = "", optional_directory();
 
+    /// Directory of backups, which BACKUP SERVER makes if need be. It should be on another disk than the server's own files. None: BACKUP SERVER names a store.
+    backup_path: Option<PathBuf> = "", optional_directory();
+
     /// PEM file of the server's certificate, followed by those between it and an authority that clients know. None: no TLS.
     tls_certificate: Option<PathBuf> = "", optional_file();
 

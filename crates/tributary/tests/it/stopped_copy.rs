@@ -27,14 +27,14 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn contents(server: &Server) -> Vec<String> {
+pub fn contents(server: &Server) -> Vec<String> {
     let mut client = server.connect();
     client.ok("SYNC");
     CONTENTS.iter().map(|sql| client.value(sql)).collect()
 }
 
 /// Tables of each kind, with rows in data files and rows that only the log has.
-fn fill(server: &Server) {
+pub fn fill(server: &Server) {
     let mut client = server.connect();
     client.ok("CREATE DATABASE d");
     client.ok("CREATE USER reader");
@@ -61,7 +61,7 @@ fn fill(server: &Server) {
 }
 
 /// The copy has the rows, users and labels of the original, and gives no value of AUTO_INCREMENT twice.
-fn assert_copied(server: &Server, rows: &[String]) {
+pub fn assert_copied(server: &Server, rows: &[String]) {
     assert_eq!(contents(server), rows);
     let mut client = server.connect_to("d");
     let used = client.error("INSERT INTO plain WITH LABEL once (v) VALUES ('d')");

@@ -90,6 +90,9 @@ impl EngineSession {
             Statement::Revoke(statement) => engine.accounts.revoke(&self.principal, &statement).await?,
             Statement::Kill(kill) => self.kill_other(&kill)?,
             Statement::ReloadTls => engine.reload_tls()?,
+            Statement::Backup(backup) => {
+                return Answer::grid(&killed.wait(engine.backup(*backup)).await??);
+            }
             Statement::Decommission { backends, cancels } => engine.decommission(&backends, !cancels)?,
             Statement::CleanLabel { db, label } => {
                 let db = self.database_or(db.as_deref())?;

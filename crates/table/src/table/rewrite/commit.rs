@@ -229,7 +229,8 @@ impl Table {
         if state.uncheckpointed < self.root.options.checkpoint_every.max(1) {
             return;
         }
-        match self.root.log.checkpoint().await {
+        let cleans_up = self.root.deletions.allowed();
+        match self.root.log.checkpoint(cleans_up.is_some()).await {
             Ok(()) => state.uncheckpointed = 0,
             Err(error) => tracing::warn!(table = %self.id, %error, "a Delta checkpoint could not be written"),
         }

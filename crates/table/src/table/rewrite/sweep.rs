@@ -30,6 +30,7 @@ impl Table {
         if self.keeps_all_files.load(Ordering::Relaxed) {
             return Ok(SweepReport::default());
         }
+        let Some(_allowed) = self.root.deletions.allowed() else { return Ok(SweepReport::default()) };
         let mut state = self.lock_log().await?;
         let keep_ms = self.root.options.keep_removed_files_ms;
         let now = now_ms();

@@ -41,6 +41,11 @@ impl S3Store {
         Self { process, endpoint: endpoint.expect("moto says where it listens") }
     }
 
+    /// The address of its API.
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
     pub fn make_bucket(&self, bucket: &str) {
         Curl::anonymous(&format!("{}/{bucket}", self.endpoint)).argument("-X").argument("PUT").text();
     }

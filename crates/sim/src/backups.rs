@@ -1,0 +1,196 @@
+//! Backups of the running server, and servers made of them after all of the machine's files are lost.
+//!
+//! At a backup's moment the rules are copied, too. A server that is restored must keep every promise of that moment, exactly as if it
+//! had been killed then; what happened later never did.
+
+use crate::catalog::CatalogRows;
+use crate::channels::Channels;
+use crate::feeds::Feeds;
+use crate::increments::Increments;
+use crate::keyed::Keys;
+use crate::model::Model;
+use crate::rejected::Rejected;
+use crate::shares::Shares;
+use crate::store::SimStore;
+use crate::trace::note;
+use crate::world::World;
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::TryStreamExt;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use parking_lot::Mutex;
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use tributary_backup::{
+    BackupError, CatalogSource, FrozenCatalog, Layout, Repository, SavedCatalog, SavedTable, Server, take,
+};
+use tributary_wal::Disk;
+
+/// The most time between the beginning of a life and a backup, in µs.
+const AFTER_US_MAX: u64 = 60_000;
+
+/// A backup, and the state of the simulation that it must restore.
+pub struct Kept {
+    repository: Repository,
+    name: String,
+    catalog: CatalogRows,
+    rules: Rules,
+}
+
+/// The rules at one moment.
+struct Rules {
+    model: Model,
+    feeds: Feeds,
+    shares: Shares,
+    increments: Increments,
+    keys: Keys,
+    channels: Channels,
+    rejected: Rejected,
+}
+
+impl Rules {
+    fn of(world: &World) -> Self {
+        Self {
+            model: world.model.borrow().clone(),
+            feeds: world.feeds.borrow().clone(),
+            shares: world.shares.borrow().clone(),
+            increments: world.increments.borrow().clone(),
+            keys: world.keys.borrow().clone(),
+            channels: world.channels.borrow().clone(),
+            rejected: world.rejected.borrow().clone(),
+        }
+    }
+
+    fn apply(self, world: &World) {
+        *world.model.borrow_mut() = self.model;
+        *world.feeds.borrow_mut() = self.feeds;
+        *world.shares.borrow_mut() = self.shares;
+        *world.increments.borrow_mut() = self.increments;
+        *world.keys.borrow_mut() = self.keys;
+        *world.channels.borrow_mut() = self.channels;
+        *world.rejected.borrow_mut() = self.rejected;
+    }
+}
+
+/// The catalog as a backup sees it. Its changes are atomic, so it is copied at the moment itself.
+struct Catalog {
+    catalog: crate::catalog::SimCatalog,
+    taken: Arc<Mutex<Option<CatalogRows>>>,
+}
+
+#[async_trait]
+impl CatalogSource for Catalog {
+    async fn freeze(&self) -> Result<Box<dyn FrozenCatalog>, String> {
+        Ok(Box::new(Self { catalog: self.catalog.clone(), taken: Arc::clone(&self.taken) }))
+    }
+}
+
+#[async_trait]
+impl FrozenCatalog for Catalog {
+    fn at_moment(&mut self) {
+        *self.taken.lock() = Some(self.catalog.copy());
+    }
+
+    async fn save(self: Box<Self>) -> Result<SavedCatalog, String> {
+        let tables = self.taken.lock().as_ref().map(CatalogRows::tables).unwrap_or_default();
+        let saved = |def: &Arc<tributary_types::TableDef>| SavedTable {
+            id: def.id,
+            name: def.name.clone(),
+            location: def.location.clone(),
+        };
+        Ok(SavedCatalog { file: Bytes::new(), tables: tables.iter().map(saved).collect() })
+    }
+}
+
+/// Takes a backup now and then, until the server dies.
+pub async fn operator(world: Rc<World>) {
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let repository = Repository::new(store, Path::from("backups"), "memory".to_owned());
+    for number in 0..3_u32 {
+        world.think(AFTER_US_MAX).await;
+        let name = format!("b{number}");
+        match backup(&world, &repository, &name).await {
+            Ok(kept) => {
+                world.count(|counts| counts.backups += 1);
+                note!(world.trace, "backup", number, 0, "{name}");
+                *world.backup.borrow_mut() = Some(kept);
+            }
+            Err(error) if world.plan.power_off == 0 => {
+                if world.is_alive() {
+                    world.violated(format!("a backup failed: {error}"));
+                }
+            }
+            Err(error) => note!(world.trace, "no backup", number, 0, "{error}"),
+        }
+    }
+}
+
+async fn backup(world: &Rc<World>, repository: &Repository, name: &str) -> Result<Kept, BackupError> {
+    let process = world.process();
+    let taken = Arc::default();
+    let catalog = Catalog { catalog: world.hardware.catalog.clone(), taken: Arc::clone(&taken) };
+    let logs = (0..process.ingest.log_dirs().len()).map(|number| format!("wal-{number}")).collect();
+    let server = Server {
+        ingest: &process.ingest,
+        store: &process.store,
+        disk: Arc::new(world.hardware.lying.clone()) as Arc<dyn Disk>,
+        catalog: &catalog,
+        layout: Layout {
+            catalog: "catalog".to_owned(),
+            node: "node".to_owned(),
+            logs,
+            keys: "keys".to_owned(),
+            rejected: "rejected".to_owned(),
+            tables: SimStore::disk_path(&Path::default()).display().to_string().replace('/', ""),
+        },
+        node: (String::new(), Bytes::new()),
+        version: "simulated",
+    };
+    let rules = RefCell::new(None);
+    take(&server, repository, Some(name), || *rules.borrow_mut() = Some(Rules::of(world))).await?;
+    let catalog = taken.lock().take().expect("a backup has a moment");
+    let rules = rules.into_inner().expect("a backup has a moment");
+    Ok(Kept { repository: repository.clone(), name: name.to_owned(), catalog, rules })
+}
+
+/// Loses all files and restores the last backup, now and then if there is one. The server is dead.
+pub fn restore_sometimes(world: &Rc<World>) {
+    if world.backup.borrow().is_none() || !world.throw(|dice| dice.one_in(2)) {
+        return;
+    }
+    let Some(kept) = world.backup.borrow_mut().take() else { return };
+    note!(world.trace, "restore", 0, 0, "{}", kept.name);
+    world.count(|counts| counts.restored += 1);
+    let to = InMemory::new();
+    let restored = futures::executor::block_on(async {
+        kept.repository.restore(Some(&kept.name), &to, &Path::default(), |_, _| ()).await?;
+        Ok::<_, BackupError>(contents(&to).await.expect("memory can be read"))
+    });
+    let files = match restored {
+        Ok(files) => files,
+        Err(error) => return world.violated(format!("a backup can't be restored: {error}")),
+    };
+    let disk = &world.hardware.disk;
+    for (path, ..) in disk.files_below(std::path::Path::new("/")).unwrap_or_default() {
+        disk.take_away(&path);
+    }
+    for (location, bytes) in files {
+        disk.put(&PathBuf::from(format!("/{location}")), bytes.to_vec());
+    }
+    world.hardware.catalog.put_back(kept.catalog);
+    kept.rules.apply(world);
+}
+
+async fn contents(store: &InMemory) -> object_store::Result<Vec<(Path, Bytes)>> {
+    let listed: Vec<_> = store.list(None).try_collect().await?;
+    let mut files = Vec::with_capacity(listed.len());
+    for meta in listed {
+        let bytes = store.get(&meta.location).await?.bytes().await?;
+        files.push((meta.location, bytes));
+    }
+    Ok(files)
+}

@@ -1,0 +1,65 @@
+//! A table as it is at one moment, to be copied while it goes on.
+//!
+//! Not its business: the write-ahead log of that moment, and the copying.
+
+use crate::table::Table;
+use crate::view::snapshot::Snapshot;
+use std::collections::HashSet;
+use std::sync::Arc;
+use tributary_types::TableId;
+
+/// A table at one moment: all that its copy needs beside the write-ahead log of that moment.
+#[derive(Clone)]
+pub struct TableCut {
+    pub id: TableId,
+    snapshot: Arc<Snapshot>,
+    /// Files of large loads, prepared ones among them, of dropped partitions that can be recovered, and files that left the
+    /// snapshot before the Delta log had them. Some may still be written.
+    beside: HashSet<String>,
+}
+
+impl TableCut {
+    /// The version of the Delta log.
+    #[must_use]
+    pub fn delta_version(&self) -> i64 {
+        self.snapshot.delta_version
+    }
+
+    /// The table's location below the storage root.
+    #[must_use]
+    pub fn location(&self) -> &str {
+        &self.snapshot.def.location
+    }
+
+    /// Data files and deletion vectors that the version of the Delta log may lack, and perhaps files that are without use or not
+    /// written yet.
+    #[must_use]
+    pub fn files(&self) -> HashSet<String> {
+        let mut files = self.beside.clone();
+        for live in self.snapshot.files.iter() {
+            files.extend(live.deletes.as_ref().and_then(|deletes| deletes.path()));
+            files.insert(live.path().to_owned());
+        }
+        files
+    }
+}
+
+impl Table {
+    /// The table at this moment. The caller keeps the write-ahead log at rest, so that nothing is published meanwhile. The Delta
+    /// log may change, so the caller asks afterwards whether the table [is still there](Table::is_at).
+    #[must_use]
+    pub fn cut(&self) -> TableCut {
+        let mut beside: HashSet<String> = {
+            let unflushed = self.unflushed.lock();
+            unflushed.left.iter().map(|left| left.path.clone()).collect()
+        };
+        beside.extend(self.root.unpublished.lock().iter().cloned());
+        TableCut { id: self.id, snapshot: self.snapshot.load_full(), beside }
+    }
+
+    /// Whether the table's Delta log is where it was at the cut.
+    #[must_use]
+    pub fn is_at(&self, cut: &TableCut) -> bool {
+        self.snapshot.load().delta_version == cut.delta_version()
+    }
+}

@@ -42,7 +42,7 @@ pub use node::options::{BadStorageRoot, EngineOptions, Ports, SettingView, Stora
 pub use node::start_error::StartError;
 pub use tributary_query::QueryOptions;
 pub use tributary_sql::STACK_BYTES;
-pub use tributary_table::StoreOptions;
+pub use tributary_table::{S3Location, S3Options, StoreOptions};
 pub use tributary_wal::WalOptions;
 pub use variables::MAX_PREPARED_STATEMENTS;
 pub use variables::similar;

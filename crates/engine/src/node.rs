@@ -10,4 +10,5 @@ pub(crate) mod node_file;
 pub(crate) mod options;
 pub(crate) mod session_memory;
 pub(crate) mod start_error;
+pub(crate) mod table_storage;
 pub(crate) mod wal_dirs;

@@ -91,6 +91,9 @@ pub enum TableError {
     Worker { doing: String, reason: String },
     #[error("'{url}' cannot be a storage root: {reason}; use an absolute path or a URL such as file:///data")]
     BadRoot { url: String, reason: String },
+    /// A store that answers, and must not have the tables.
+    #[error("the tables cannot be in {url}: {reason}")]
+    StoreUnfit { url: String, reason: String },
     #[error("the option {name} is {value}; allowed is {allowed}")]
     BadOption { name: &'static str, value: String, allowed: &'static str },
     #[error("rows for table '{table}' do not fit its schema version {schema_version}: {detail}")]

@@ -31,6 +31,7 @@ pub use options::StoreOptions;
 pub use place::copy::{CopiedObject, TableCopy};
 pub use place::durable::DurableLocal;
 pub use place::keep::KeepFiles;
+pub use place::s3::{S3Location, S3Options};
 pub use place::storage::TableStorage;
 pub use place::store::TableStore;
 pub use table::{

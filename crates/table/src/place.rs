@@ -3,9 +3,12 @@
 //! Not here: what the bytes mean. Nothing here knows a row.
 
 pub(crate) mod copy;
+mod claim;
 pub(crate) mod deadline;
 pub(crate) mod durable;
 pub(crate) mod keep;
 pub(crate) mod root;
+pub(crate) mod s3;
 pub(crate) mod storage;
 pub(crate) mod store;
+mod uploads;

@@ -119,7 +119,7 @@ impl Config {
             let (value, origin) = &self.texts[setting.name];
             SettingView {
                 name: setting.name,
-                value: value.clone(),
+                value: setting.rule.shown(value),
                 default: setting.default,
                 origin: origin.to_string(),
                 accepts: setting.rule.expected(),
@@ -136,11 +136,19 @@ impl Config {
         let mut out = String::new();
         for setting in DECLARED {
             let (value, origin) = &self.texts[setting.name];
-            let shown = match setting.rule {
-                kind::Rule::Whole { .. } => value.clone(),
-                kind::Rule::Text(_) => toml::Value::String(value.clone()).to_string(),
+            let shown = setting.rule.shown(value);
+            let (shown, is_hidden) = match setting.rule {
+                kind::Rule::Whole { .. } => (shown, false),
+                kind::Rule::Text(_) => (toml::Value::String(shown).to_string(), false),
+                kind::Rule::Secret(_) => (toml::Value::String(shown).to_string(), !value.is_empty()),
             };
-            out.push_str(&format!("# {} [{origin}]\n{} = {shown}\n\n", setting.meaning(), setting.name));
+            // A line that would set another value is a comment.
+            let mark = if is_hidden { "# " } else { "" };
+            out.push_str(&format!(
+                "# {} [{origin}]\n{mark}{} = {shown}\n\n",
+                setting.meaning(),
+                setting.name
+            ));
         }
         out
     }
@@ -254,6 +262,34 @@ mod tests {
         ] {
             let error = Config::load(None, [], [(name, value.to_owned())]).unwrap_err();
             assert_eq!(error.to_string(), format!("setting `{name}` (command line): `{value}` {expected}"));
+        }
+    }
+
+    #[test]
+    fn a_key_is_read_and_not_shown() {
+        let given = [
+            ("table_storage", "s3://bucket/a".to_owned()),
+            ("table_storage_access_key", "key".to_owned()),
+            ("table_storage_secret_key", "hush".to_owned()),
+        ];
+        let config = Config::load(None, [], given).expect("legal");
+        let s3 = config.settings.s3().expect("a store");
+        assert_eq!((s3.location.to_string().as_str(), s3.secret_key.reveal()), ("s3://bucket/a", "hush"));
+        let views: Vec<_> = config.views().into_iter().map(|view| (view.name, view.value)).collect();
+        for shown in [config.describe(), format!("{:?}", config.settings), format!("{views:?}")] {
+            assert!(!shown.contains("hush"), "{shown}");
+        }
+        assert!(
+            config.describe().contains("\n# table_storage_secret_key = \"***\"\n"),
+            "{}",
+            config.describe()
+        );
+        assert!(config.describe().contains("\ntable_storage_session_token = \"\"\n"));
+        assert!(Config::load(None, [], []).expect("legal").settings.s3().is_none());
+        for other in ["gs://bucket/a", "az://bucket/a", "/data"] {
+            let refused =
+                Config::load(None, [], [("table_storage", other.to_owned())]).unwrap_err().to_string();
+            assert!(refused.contains(other) && refused.contains("s3://bucket/prefix"), "{refused}");
         }
     }
 

@@ -282,7 +282,7 @@ impl Listeners {
     }
 }
 
-/// The root of the tables, which is a directory so far.
+/// The root of this server's data, which is a directory of this machine.
 fn storage_root(settings: &Settings) -> Outcome<StorageRoot> {
     let directory = &settings.storage_root_path;
     let Some(text) = directory.to_str() else { return Ok(StorageRoot::from(directory.clone())) };
@@ -303,6 +303,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
     Ok(EngineOptions {
         state_dir: settings.storage_root_path.clone(),
         tables: storage_root(settings)?,
+        table_storage: settings.s3(),
         host: match &settings.advertised_host {
             Some(host) => host.clone(),
             None => own_address(settings.bind).to_string(),

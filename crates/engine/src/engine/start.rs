@@ -33,6 +33,7 @@ use crate::node::node_file::NodeFile;
 use crate::node::options::EngineOptions;
 use crate::node::session_memory::SessionsMemory;
 use crate::node::start_error::StartError;
+use crate::node::table_storage;
 use crate::node::wal_dirs::{self, WalDirs};
 use crate::queries::Queries;
 use crate::queries::namespace::{EngineNamespace, Facts, ShownJobs};
@@ -88,7 +89,11 @@ impl Engine {
         lines: LineFormat,
     ) -> Result<(Arc<Self>, RecoveryReport), StartError> {
         let directory = options.tables.directory().to_owned();
-        let store = |options| TableStore::local(&directory, options);
+        let table_storage = options.table_storage.clone();
+        let store = |options| match &table_storage {
+            Some(given) => TableStore::s3(given, options),
+            None => TableStore::local(&directory, options),
+        };
         let access =
             |catalog: &Arc<Catalog>| -> Arc<dyn Access> { Arc::new(Privileges::new(Arc::clone(catalog))) };
         Self::open_with(options, access, store, lines).await
@@ -111,6 +116,7 @@ impl Engine {
         let keys_directory = Some(options.state_dir.join("keys"));
         let store_options = StoreOptions { node: node.id(), keys_directory, ..options.store.clone() };
         let store = Arc::new(store(store_options)?);
+        table_storage::settle(&options, &store, &node, &catalog).await?;
         super::records::check(&catalog.jobs(&node.id()).await?)?;
         records::complete(&catalog, &store, &node.id()).await?;
         let tables = open_tables(&catalog, &store).await?;

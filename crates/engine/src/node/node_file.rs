@@ -34,6 +34,9 @@ pub(crate) struct Node {
     /// Milliseconds since 1970; 0 if that is not known.
     pub created_at_ms: i64,
     pub wal_dirs: Vec<KeptLog>,
+    /// The URL of the store that has the tables. `None`: the state directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table_storage: Option<String>,
 }
 
 /// A write-ahead log that has rows or may get some.
@@ -57,6 +60,7 @@ impl Node {
             id: format!("{id:032x}"),
             created_at_ms: host::unix_ms(),
             wal_dirs: Vec::new(),
+            table_storage: None,
         }
     }
 
@@ -67,6 +71,7 @@ impl Node {
             id: old.id.clone(),
             created_at_ms: old.created_at_ms,
             wal_dirs: old.wal_dirs.iter().map(kept).collect(),
+            table_storage: None,
         }
     }
 
@@ -206,6 +211,25 @@ impl NodeFile {
             return Ok(());
         }
         let changed = Node { wal_dirs, ..node.clone() };
+        self.write(&changed)?;
+        *node = changed;
+        Ok(())
+    }
+
+    pub fn table_storage(&self) -> Option<String> {
+        self.node.lock().table_storage.clone()
+    }
+
+    /// Records the store that has the tables. Durable on return.
+    ///
+    /// # Errors
+    /// [`StartError::Io`].
+    pub fn keep_table_storage(&self, url: &str) -> Result<(), StartError> {
+        let mut node = self.node.lock();
+        if node.table_storage.as_deref() == Some(url) {
+            return Ok(());
+        }
+        let changed = Node { table_storage: Some(url.to_owned()), ..node.clone() };
         self.write(&changed)?;
         *node = changed;
         Ok(())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tributary_ingest::IngestOptions;
 use tributary_query::QueryOptions;
-use tributary_table::StoreOptions;
+use tributary_table::{S3Options, StoreOptions};
 use tributary_types::{Egress, StoredVerifiers};
 use url::Url;
 
@@ -28,8 +28,10 @@ pub struct SettingView {
 pub struct EngineOptions {
     /// Directory of this server's own data, on a local disk: LOCK, catalog, error logs.
     pub state_dir: PathBuf,
-    /// The location of the tables.
+    /// The location of the tables, unless they are in a store.
     pub tables: StorageRoot,
+    /// The store of the tables.
+    pub table_storage: Option<S3Options>,
     /// The host that URLs in answers name.
     pub host: String,
     /// `group_commit_interval_ms` of tables created without it, in ms.
@@ -66,7 +68,7 @@ pub struct EngineOptions {
     pub query: QueryOptions,
 }
 
-/// The storage root of tables: a URL, of which only local directories are supported so far.
+/// The storage root: a local directory, as a path or a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StorageRoot {
     directory: PathBuf,
@@ -82,8 +84,9 @@ impl From<PathBuf> for StorageRoot {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadStorageRoot {
     #[error(
-        "the storage root {root} is in a store of the kind '{scheme}', which is not supported; tables can be in a \
-         local directory: a path, or file:///path"
+        "the storage root {root} is a URL of the kind '{scheme}'; it is a directory of this machine, for the log and the \
+         catalog: a path, or file:///path. Tables can be in a store that speaks S3's protocol: name it in table_storage, as \
+         s3://bucket/prefix"
     )]
     Scheme { root: String, scheme: String },
     #[error(
@@ -145,7 +148,7 @@ mod tests {
     fn a_store_that_is_not_supported_is_refused_by_its_name() {
         let error = StorageRoot::parse("s3://bucket/data").unwrap_err().to_string();
         assert!(
-            error.contains("s3://bucket/data") && error.contains("'s3'") && error.contains("file:///path"),
+            error.contains("s3://bucket/data") && error.contains("'s3'") && error.contains("table_storage"),
             "{error}"
         );
         assert!(matches!(StorageRoot::parse("file://host/data"), Err(BadStorageRoot::NotLocal { .. })));

@@ -64,6 +64,17 @@ pub enum StartError {
          storage root. Nothing was changed. Restore the one that belongs here", path.display()
     )]
     NodeDiffers { path: PathBuf, found: String, known: String },
+    #[error(
+        "the tables of this server are in {known} according to node.json, and the setting table_storage is {}. Nothing was \
+         changed. Set table_storage = \"{known}\" and start again", wanted.as_deref().unwrap_or("not set")
+    )]
+    TablesElsewhere { known: String, wanted: Option<String> },
+    #[error(
+        "the tables of this server are in {}, and the setting table_storage is {wanted}: a server's tables stay where they \
+         were made. Nothing was changed. Remove the setting, or start a new server with a storage_root_path of its own",
+        directory.display()
+    )]
+    TablesHere { directory: PathBuf, wanted: String },
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error(transparent)]

@@ -46,6 +46,14 @@ pub trait TableStorage: Send + Sync {
         Ok(())
     }
 
+    /// Aborts uploads below `prefix` that were begun and not completed. Returns their number.
+    ///
+    /// # Errors
+    /// [`TableError::Storage`]. It may be repeated.
+    async fn abort_uploads(&self, _prefix: &Path) -> Result<usize, TableError> {
+        Ok(0)
+    }
+
     /// A path as an operator finds it.
     fn shown(&self, path: &Path) -> String;
 }

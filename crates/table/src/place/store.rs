@@ -104,6 +104,10 @@ impl TableStore {
         Arc::clone(&self.store)
     }
 
+    pub(crate) fn storage(&self) -> &Arc<dyn TableStorage> {
+        &self.storage
+    }
+
     /// The URL of the storage root, ending in `/`.
     #[must_use]
     pub fn root_url(&self) -> &Url {

@@ -85,7 +85,33 @@ fn note<T>(failure: &Mutex<Option<Stuck>>, doing: &'static str, outcome: &Result
     };
     let reason = error.to_string();
     match &mut *failure {
-        Some(stuck) if stuck.reason == reason => stuck.times += 1,
+        Some(stuck) if essence(&stuck.reason) == essence(&reason) => stuck.times += 1,
         other => *other = Some(Stuck { doing, reason, times: 1, since_ms: now_ms() }),
+    }
+}
+
+/// What is the same in an error's text each time: without names, addresses and numbers, such as the time that a store took.
+fn essence(reason: &str) -> Vec<&str> {
+    let unquoted = reason.split('\'').step_by(2);
+    let is_fixed =
+        |word: &&str| !word.contains("://") && !word.starts_with(|first: char| first.is_ascii_digit());
+    unquoted.flat_map(str::split_whitespace).filter(is_fixed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_is_away_is_one_reason_however_long_it_took() {
+        let failure = |file: &str, took: &str, what: &str| {
+            format!(
+                "storage failed while making the data file '{file}' durable: Generic S3 error: Error performing PUT \
+                 http://127.0.0.1:9/b/{file} in {took}, after 7 retries, max_retries: 100 - {what}"
+            )
+        };
+        let refused = failure("part-1.parquet", "59.1s", "connection refused");
+        assert_eq!(essence(&refused), essence(&failure("part-2.parquet", "831ms", "connection refused")));
+        assert_ne!(essence(&refused), essence(&failure("part-1.parquet", "59.1s", "no such bucket")));
     }
 }

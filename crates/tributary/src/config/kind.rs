@@ -6,9 +6,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use tracing_subscriber::EnvFilter;
-use tributary_engine::WhenFull;
+use tributary_engine::{S3Location, WhenFull};
 use tributary_tls::MinimumVersion;
-use tributary_types::{AuthPlugin, Egress, Portion, StoredVerifiers};
+use tributary_types::{AuthPlugin, Egress, Portion, Secret, StoredVerifiers};
+use url::Url;
 
 /// The legal values of a setting, in a form that errors and the reference can print.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +23,8 @@ pub(super) enum Rule {
     },
     /// Text of a form that these words describe.
     Text(&'static str),
+    /// Text that nothing shows.
+    Secret(&'static str),
 }
 
 /// A rule, and the value of a text that follows it.
@@ -38,19 +41,27 @@ impl<T> Accepts<T> {
             Rule::Whole { min, max, .. } => {
                 text.parse().ok().filter(|number| (min..=max).contains(number))?;
             }
-            Rule::Text(_) => {}
+            Rule::Text(_) | Rule::Secret(_) => {}
         }
         (self.read)(text)
     }
 }
 
 impl Rule {
+    /// The text of a value as it may be shown.
+    pub(super) fn shown(self, value: &str) -> String {
+        match self {
+            Self::Secret(_) if !value.is_empty() => "***".to_owned(),
+            _ => value.to_owned(),
+        }
+    }
+
     /// The words after "is not" in an error.
     pub(super) fn expected(self) -> String {
         match self {
             Self::Whole { min, max, unit: "" } => format!("a whole number from {min} to {max}"),
             Self::Whole { min, max, unit } => format!("a whole number from {min} to {max} ({unit})"),
-            Self::Text(words) => words.to_owned(),
+            Self::Text(words) | Self::Secret(words) => words.to_owned(),
         }
     }
 }
@@ -74,6 +85,46 @@ pub(super) const fn flag() -> Accepts<bool> {
 /// An optional directory.
 pub(super) const fn optional_directory() -> Accepts<Option<PathBuf>> {
     text("a directory", |text| Some((!text.is_empty()).then(|| PathBuf::from(text))))
+}
+
+/// The location of tables.
+pub(super) const fn table_storage() -> Accepts<Option<S3Location>> {
+    let words = "an S3 URL like `s3://bucket/prefix`, of lower-case bucket and plain names; other stores (`gs://`, `az://`, …) are not supported";
+    text(words, |text| match text {
+        "" => Some(None),
+        text => text.parse().ok().map(Some),
+    })
+}
+
+/// An optional address of a server.
+pub(super) const fn optional_endpoint() -> Accepts<Option<Url>> {
+    text("a URL like `https://store.example.com:9000`, without a path", |text| {
+        if text.is_empty() {
+            return Some(None);
+        }
+        let url = Url::parse(text).ok()?;
+        let is_plain = matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && matches!(url.path(), "" | "/")
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none();
+        is_plain.then_some(Some(url))
+    })
+}
+
+/// An optional name of a region.
+pub(super) const fn optional_region() -> Accepts<Option<String>> {
+    text("a region like `eu-central-1`", |text| {
+        let is_name = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+        is_name.then(|| (!text.is_empty()).then(|| text.to_owned()))
+    })
+}
+
+/// A key or a token; may be empty.
+pub(super) const fn secret() -> Accepts<Secret> {
+    Accepts { rule: Rule::Secret("a text, which is not shown"), read: |text| Some(Secret::new(text)) }
 }
 
 /// An optional file.

@@ -7,9 +7,10 @@ use super::kind::*;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-use tributary_engine::WhenFull;
+use tributary_engine::{S3Location, S3Options, WhenFull};
 use tributary_tls::MinimumVersion;
-use tributary_types::{AuthPlugin, Egress, Portion, StoredVerifiers};
+use tributary_types::{AuthPlugin, Egress, Portion, Secret, StoredVerifiers};
+use url::Url;
 
 /// A setting, without its value.
 pub(super) struct Declared {
@@ -65,8 +66,32 @@ const DAY_MS: u64 = 86_400_000;
 const COUNT_MAX: u64 = u32::MAX as u64;
 
 settings! {
-    /// Directory of all data: the catalog, the write-ahead log and the Delta tables.
+    /// Directory of all data: the catalog, the write-ahead log and, without `table_storage`, the Delta tables.
     storage_root_path: PathBuf = "./tributary-data", directory();
+
+    /// Bucket and prefix of the Delta tables in S3 or a store that speaks its protocol, with conditional puts. None: `tables` in `storage_root_path`. A server's tables stay where they were made.
+    table_storage: Option<S3Location> = "", table_storage();
+
+    /// Address of the store of `table_storage`. None: that of AWS, or `AWS_ENDPOINT_URL` of the environment.
+    table_storage_endpoint: Option<Url> = "", optional_endpoint();
+
+    /// Region of the store. None: `AWS_REGION` of the environment, or `us-east-1`.
+    table_storage_region: Option<String> = "", optional_region();
+
+    /// Access key of the store. None: the credentials of the environment (`AWS_…`), of the container or of the machine.
+    table_storage_access_key: Secret = "", secret();
+
+    /// Secret key of the store.
+    table_storage_secret_key: Secret = "", secret();
+
+    /// Session token of the store, for keys that need one.
+    table_storage_session_token: Secret = "", secret();
+
+    /// Whether requests to `table_storage_endpoint` have the bucket in their path (`false`: in the host).
+    table_storage_path_style: bool = "true", flag();
+
+    /// Whether an endpoint without TLS may be on another machine.
+    table_storage_allow_http: bool = "false", flag();
 
     /// Rights that created files and directories do not give to group and others, as in a shell. `027` lets a group read the Delta tables; the logs, the catalog, keys and error logs stay private.
     umask: u32 = "077", umask();
@@ -269,6 +294,21 @@ settings! {
 }
 
 impl Settings {
+    /// The store of the tables, if they are in one.
+    #[must_use]
+    pub fn s3(&self) -> Option<S3Options> {
+        Some(S3Options {
+            location: self.table_storage.clone()?,
+            endpoint: self.table_storage_endpoint.clone(),
+            region: self.table_storage_region.clone(),
+            access_key: self.table_storage_access_key.clone(),
+            secret_key: self.table_storage_secret_key.clone(),
+            session_token: self.table_storage_session_token.clone(),
+            path_style: self.table_storage_path_style,
+            allow_http: self.table_storage_allow_http,
+        })
+    }
+
     /// The directories of the write-ahead logs.
     #[must_use]
     pub fn wal_dirs(&self) -> Vec<PathBuf> {

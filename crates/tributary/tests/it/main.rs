@@ -71,6 +71,7 @@ mod nested_change;
 mod nested_types;
 mod node;
 mod node_file;
+mod object_storage;
 mod old_data;
 mod outbound;
 mod outfile;

@@ -15,7 +15,7 @@ pub use client::{Client, OkAnswer, ServerError};
 pub use curl::{Curl, LoadReply};
 pub use mariadb::MariaDb;
 pub use server::{Database, Server};
-pub use stores::{HttpServer, Page, S3Store};
+pub use stores::{Door, DoorMode, HttpServer, Page, S3Store};
 
 /// How long a test waits for an expected event. Generous: the machine may be busy with other tests.
 pub const PATIENCE: Duration = Duration::from_secs(120);

@@ -26,6 +26,7 @@ fn golden() -> Node {
             KeptLog { dir: "/mnt/fast/wal".to_owned(), log: None, is_new: false },
             KeptLog { dir: "wal2".to_owned(), log: None, is_new: true },
         ],
+        table_storage: None,
     }
 }
 
@@ -206,4 +207,14 @@ fn a_file_of_another_node_is_refused() {
         let error = error.expect("the power is on").to_string();
         assert!(error.contains(ID) && error.contains("another"), "{error}");
     }
+}
+
+#[test]
+fn the_store_of_the_tables_is_remembered() {
+    let disk = MemDisk::new();
+    let written = NodeFile::written(shared(&disk), &dir(), golden()).expect("written");
+    written.keep_table_storage("s3://bucket/a").expect("kept");
+    let again = read(&disk).expect("read").expect("there");
+    assert_eq!(again.table_storage().as_deref(), Some("s3://bucket/a"));
+    assert_eq!(again.wal_dirs(), golden().wal_dirs);
 }

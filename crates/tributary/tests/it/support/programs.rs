@@ -82,6 +82,20 @@ pub fn python(program: &str, arguments: &[&str]) -> String {
     run(program, &mut command).success()
 }
 
+/// Runs a Python program of `tests/clients/python` that reads tables in a store.
+pub fn python_of_store(program: &str, arguments: &[&str], endpoint: &str) -> String {
+    let mut command = Command::new(part("python/bin/python"));
+    command.arg("-B").arg(repository().join("tests/clients/python").join(program)).args(arguments);
+    command.envs([
+        ("AWS_ENDPOINT_URL", endpoint),
+        ("AWS_ALLOW_HTTP", "true"),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ACCESS_KEY_ID", "key"),
+        ("AWS_SECRET_ACCESS_KEY", "hush"),
+    ]);
+    run(program, &mut command).success()
+}
+
 /// The server that speaks S3's protocol.
 pub fn s3_server() -> PathBuf {
     part("s3/bin/moto_server")

@@ -55,6 +55,19 @@ impl S3Store {
         Curl::anonymous(&url).argument("-X").argument("PUT").file(file).text();
     }
 
+    /// The keys of a bucket that begin with this, at most a thousand.
+    pub fn keys(&self, bucket: &str, prefix: &str) -> Vec<String> {
+        let url = format!("{}/{bucket}?list-type=2&prefix={prefix}", self.endpoint);
+        let list = Curl::anonymous(&url).text();
+        let key = |part: &str| Some(part.split_once("</Key>")?.0.to_owned());
+        list.split("<Key>").skip(1).filter_map(key).collect()
+    }
+
+    /// The number of unfinished uploads of a bucket.
+    pub fn uploads(&self, bucket: &str) -> usize {
+        Curl::anonymous(&format!("{}/{bucket}?uploads", self.endpoint)).text().matches("<UploadId>").count()
+    }
+
     /// The properties of a table function that reads a bucket's objects.
     pub fn properties(&self, uri: &str) -> String {
         format!(
@@ -178,5 +191,102 @@ fn answer(
             }
             stream.write_all(b"0\r\n\r\n")
         }
+    }
+}
+
+/// What a [`Door`] does with what goes through it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DoorMode {
+    Open,
+    /// Connections end at once, also those that are there.
+    Shut,
+    /// One answer of this many is lost, and its connection ends: the store has done what it was asked.
+    Loses(usize),
+    /// Headers that ask for conditional puts do not arrive.
+    Unconditional,
+}
+
+/// A way to a store that can be shut, and that loses answers.
+pub struct Door {
+    pub url: String,
+    mode: Arc<Mutex<DoorMode>>,
+    lost: Arc<AtomicUsize>,
+}
+
+impl Door {
+    pub fn to(endpoint: &str) -> Self {
+        let store = endpoint.trim_start_matches("http://").trim_end_matches('/').to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let mode = Arc::new(Mutex::new(DoorMode::Open));
+        let lost = Arc::new(AtomicUsize::new(0));
+        let door = Self { url, mode: Arc::clone(&mode), lost: Arc::clone(&lost) };
+        let answers = Arc::new(AtomicUsize::new(0));
+        std::thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let Ok(server) = TcpStream::connect(&store) else { continue };
+                let (Ok(client_2), Ok(server_2)) = (client.try_clone(), server.try_clone()) else { continue };
+                let asked = Arc::new(AtomicBool::new(false));
+                let (mode_2, asked_2) = (Arc::clone(&mode), Arc::clone(&asked));
+                std::thread::spawn(move || {
+                    pass(client_2, server_2, |bytes| {
+                        asked_2.store(true, Ordering::SeqCst);
+                        let mode = *mode_2.lock().expect("no test panicked with it");
+                        if mode == DoorMode::Unconditional {
+                            hide(bytes, b"if-none-match");
+                        }
+                        mode != DoorMode::Shut
+                    });
+                });
+                let (mode, lost, answers) = (Arc::clone(&mode), Arc::clone(&lost), Arc::clone(&answers));
+                std::thread::spawn(move || {
+                    pass(server, client, |_| {
+                        let begins = asked.swap(false, Ordering::SeqCst);
+                        match *mode.lock().expect("no test panicked with it") {
+                            DoorMode::Open | DoorMode::Unconditional => true,
+                            DoorMode::Shut => false,
+                            DoorMode::Loses(one_in) if begins => {
+                                let is_lost = answers.fetch_add(1, Ordering::SeqCst) % one_in == one_in - 1;
+                                lost.fetch_add(usize::from(is_lost), Ordering::SeqCst);
+                                !is_lost
+                            }
+                            DoorMode::Loses(_) => true,
+                        }
+                    });
+                });
+            }
+        });
+        door
+    }
+
+    pub fn set(&self, mode: DoorMode) {
+        *self.mode.lock().expect("no test panicked with it") = mode;
+    }
+
+    /// Number of answers that were lost.
+    pub fn lost(&self) -> usize {
+        self.lost.load(Ordering::SeqCst)
+    }
+}
+
+/// Copies bytes until their end, or until `passes` refuses a piece; then both connections end.
+fn pass(mut from: TcpStream, mut to: TcpStream, mut passes: impl FnMut(&mut [u8]) -> bool) {
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        let read = from.read(&mut piece).unwrap_or(0);
+        if read == 0 || !passes(&mut piece[..read]) || to.write_all(&piece[..read]).is_err() {
+            break;
+        }
+    }
+    // One that has ended already is fine.
+    let _ = from.shutdown(std::net::Shutdown::Both);
+    let _ = to.shutdown(std::net::Shutdown::Both);
+}
+
+/// Makes the header of this name another one.
+fn hide(bytes: &mut [u8], name: &[u8]) {
+    let found = bytes.windows(name.len()).position(|window| window.eq_ignore_ascii_case(name));
+    if let Some(at) = found {
+        bytes[at..at + 2].copy_from_slice(b"xx");
     }
 }

@@ -90,7 +90,7 @@ fn note<T>(failure: &Mutex<Option<Stuck>>, doing: &'static str, outcome: &Result
     }
 }
 
-/// What is the same in an error's text each time: without names, addresses and numbers, such as the time that a store took.
+/// The words of an error's text that are the same each time: without names, addresses and numbers, such as the time that a store took.
 fn essence(reason: &str) -> Vec<&str> {
     let unquoted = reason.split('\'').step_by(2);
     let is_fixed =

@@ -194,11 +194,11 @@ fn answer(
     }
 }
 
-/// What a [`Door`] does with what goes through it.
+/// The effect of a [`Door`] on requests and answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DoorMode {
     Open,
-    /// Connections end at once, also those that are there.
+    /// Connections end at once, and so do earlier ones.
     Shut,
     /// One answer of this many is lost, and its connection ends: the store has done what it was asked.
     Loses(usize),

@@ -2,8 +2,8 @@
 //!
 //! Not here: what the bytes mean. Nothing here knows a row.
 
-pub(crate) mod copy;
 mod claim;
+pub(crate) mod copy;
 pub(crate) mod deadline;
 pub(crate) mod durable;
 pub(crate) mod keep;

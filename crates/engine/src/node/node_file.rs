@@ -198,7 +198,9 @@ impl NodeFile {
             log: tributary_wal::identify(dir),
             is_new: false,
         };
-        Node { wal_dirs: logs.iter().map(kept).collect(), ..self.node.lock().clone() }.text()
+        // The tables of a copy are in its own directory.
+        let wal_dirs = logs.iter().map(kept).collect();
+        Node { wal_dirs, table_storage: None, ..self.node.lock().clone() }.text()
     }
 
     /// Replaces the list of logs. Durable on return.

@@ -18,6 +18,7 @@ pub(crate) mod gate;
 pub(crate) mod interrupt;
 pub(crate) mod limits;
 pub(crate) mod logins;
+mod mysql_grants;
 pub(crate) mod names;
 pub(crate) mod privileges;
 pub(crate) mod processes;

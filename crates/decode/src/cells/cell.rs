@@ -51,8 +51,10 @@ pub(crate) enum Cell<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Null,
-    /// Not a value of the type, or out of its range.
+    /// Not a value of the type, or a date or DOUBLE out of its range.
     Bad,
+    /// An integer out of the range of its type.
+    IntRange,
     DecimalRange,
     /// An integer of 128 bits with more digits than a LARGEINT stores. Never NULL instead: the value is legal.
     LargeIntRange,
@@ -73,7 +75,7 @@ impl From<Fault> for RejectCode {
         match fault {
             Fault::Null => Self::NullValue,
             Fault::Bad => Self::WrongValue,
-            Fault::DecimalRange | Fault::LargeIntRange => Self::OutOfRange,
+            Fault::IntRange | Fault::DecimalRange | Fault::LargeIntRange => Self::OutOfRange,
             Fault::TooLong { .. } | Fault::TooLongString { .. } => Self::TooLong,
         }
     }
@@ -242,7 +244,7 @@ fn push_digits(buffer: &mut ColumnBuffer, data_type: DataType, text: &[u8]) -> b
 
 #[inline]
 fn narrow<T: TryFrom<i64>>(value: i64) -> Result<T, Fault> {
-    T::try_from(value).map_err(|_| Fault::Bad)
+    T::try_from(value).map_err(|_| Fault::IntRange)
 }
 
 fn boolean(cell: Cell<'_>) -> Result<bool, Fault> {
@@ -267,7 +269,7 @@ fn int(cell: Cell<'_>) -> Result<i64, Fault> {
 }
 
 fn int_of_other(cell: Cell<'_>) -> Result<i64, Fault> {
-    i64::try_from(large_int(cell)?).map_err(|_| Fault::Bad)
+    i64::try_from(large_int(cell)?).map_err(|_| Fault::IntRange)
 }
 
 /// The LARGEINT for an integer of 128 bits.
@@ -284,13 +286,13 @@ fn large_int(cell: Cell<'_>) -> Result<i128, Fault> {
         Cell::UInt(value) => i128::from(value),
         Cell::Float(value) => truncated(f64::from(value))?,
         Cell::Double(value) => truncated(value)?,
-        Cell::Decimal { value, scale } if scale <= 0 => {
-            value.checked_mul(decimal::pow10(u32::from(scale.unsigned_abs()).min(38))).ok_or(Fault::Bad)?
-        }
+        Cell::Decimal { value, scale } if scale <= 0 => value
+            .checked_mul(decimal::pow10(u32::from(scale.unsigned_abs()).min(38)))
+            .ok_or(Fault::IntRange)?,
         Cell::Decimal { value, scale } => value / decimal::pow10(u32::from(scale.unsigned_abs()).min(38)),
         Cell::Date(days) => i128::from(temporal::date_number(days.into())),
         Cell::DateTime(micros) => i128::from(temporal::datetime_number(micros)),
-        Cell::Text(text) => number::large_int(text).ok_or(Fault::Bad)?,
+        Cell::Text(text) => number::large_int(text).ok_or_else(|| no_integer(text))?,
         Cell::Number(text) => match number::large_int(text) {
             Some(value) => value,
             None => large_int_of_literal(text)?,
@@ -306,13 +308,24 @@ fn large_int_of_literal(text: &[u8]) -> Result<i128, Fault> {
     if has_exponent(text) || text.contains(&b'.') {
         return truncated(number::double(text, true).ok_or(Fault::Bad)?);
     }
-    Err(Fault::Bad)
+    Err(no_integer(text))
+}
+
+/// The fault of a text that is no integer of 128 bits: one of more digits is out of range, and any other is none at all.
+fn no_integer(text: &[u8]) -> Fault {
+    let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
+    let is_integer = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    if is_integer { Fault::IntRange } else { Fault::Bad }
 }
 
 fn truncated(value: f64) -> Result<i128, Fault> {
     // The first that is too large is counted in: the largest integer of 128 bits becomes it as a DOUBLE.
     let whole = value.trunc();
-    if whole.abs() <= i128::MAX as f64 { Ok(whole as i128) } else { Err(Fault::Bad) }
+    match whole.abs() <= i128::MAX as f64 {
+        true => Ok(whole as i128),
+        false if whole.is_nan() => Err(Fault::Bad),
+        false => Err(Fault::IntRange),
+    }
 }
 
 fn big_endian(bytes: &[u8]) -> Result<u64, Fault> {

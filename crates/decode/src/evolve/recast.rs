@@ -106,7 +106,7 @@ fn column_of(schema: &TableSchema, block: &Block) -> ArrayRef {
 const fn reason(fault: Fault) -> &'static str {
     match fault {
         Fault::Null => "it is NULL, and the column is NOT NULL",
-        Fault::Bad => "it is no value of that type, or out of its range",
+        Fault::Bad | Fault::IntRange => "it is no value of that type, or out of its range",
         Fault::DecimalRange => "it has too many digits",
         Fault::LargeIntRange => "a LARGEINT keeps 38 digits",
         Fault::TooLong { .. } | Fault::TooLongString { .. } => "it is too long",

@@ -711,7 +711,7 @@ impl TargetColumn {
                      all text is; store them as HEX or BASE64"
                 )
             }
-            Fault::Bad | Fault::DecimalRange => {
+            Fault::Bad | Fault::IntRange | Fault::DecimalRange => {
                 let text = cell::shown(cell);
                 format!("column({column}) value is incorrect while strict mode is true, src value is {text}")
             }

@@ -10,7 +10,7 @@ use crate::access::limits::Limits;
 use crate::access::logins::Logins;
 use crate::access::names::Names;
 use crate::access::processes::Processes;
-use crate::access::{Object, Privilege, Resource};
+use crate::access::{Object, Privilege, Resource, mysql_grants};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -290,6 +290,16 @@ impl Accounts {
             grid.push(row);
         }
         Ok(grid)
+    }
+
+    /// The rows of SHOW GRANTS in MySQL's form: of one user, by default one's own.
+    pub fn show_mysql_grants(&self, who: &Principal, user: Option<&UserName>) -> Result<Grid, SqlError> {
+        let user = match user {
+            Some(user) => self.user(&user.name, &user.host)?,
+            None => self.user(who.user(), who.account_host())?,
+        };
+        let grants = self.catalog.grants_of(&user.name, &user.host).unwrap_or_default();
+        Ok(mysql_grants::grid(&user, &grants))
     }
 
     /// Sets limits of a user, by default of one's own. All of the statement's, or none on an error.

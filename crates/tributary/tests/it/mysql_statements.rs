@@ -489,6 +489,10 @@ fn a_compatible_session_gets_mysqls_numbers_for_bad_values() {
         ("INSERT INTO t VALUES (1, 'abcd')", 1406),
         ("INSERT INTO t VALUES (NULL, 'a')", 1048),
         ("INSERT INTO t VALUES ('x', 'a')", 1366),
+        ("INSERT INTO t VALUES (128, 'a')", 1264),
+        ("INSERT INTO t VALUES (1, 'a'), ('-129', 'a')", 1264),
+        ("INSERT INTO t VALUES (9999999999999999999999999999999999999999, 'a')", 1264),
+        ("INSERT INTO t VALUES (1e60, 'a')", 1264),
     ] {
         client.ok("SET mysql_ddl = doris");
         client.refused(sql, 1105, "Insert has filtered data in strict mode");
@@ -499,6 +503,57 @@ fn a_compatible_session_gets_mysqls_numbers_for_bad_values() {
         client.ok("ROLLBACK");
     }
     assert_eq!(client.value("SELECT COUNT(*) FROM t"), "0");
+}
+
+/// Drivers show the text to users, and frameworks look for its words.
+#[test]
+fn a_number_out_of_range_is_named_as_by_mysql() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    client.ok("SET mysql_ddl = compat");
+    client.ok("CREATE TABLE t (id BIGINT NOT NULL, n TINYINT, d DECIMAL(4, 2), PRIMARY KEY (id))");
+    for (sql, named) in [
+        ("INSERT INTO t VALUES (1, 1, 1), (2, 300, 1)", "Out of range value for column 'n' at row 2"),
+        ("INSERT INTO t VALUES (9223372036854775808, 1, 1)", "Out of range value for column 'id' at row 1"),
+        ("INSERT INTO t VALUES (1, 1, 100)", "Out of range value for column 'd' at row 1"),
+    ] {
+        client.refused(sql, 1264, named);
+    }
+    client.ok("PREPARE s FROM 'INSERT INTO t VALUES (?, ?, 1)'");
+    client.ok("SET @id = 1, @n = 200");
+    client.refused("EXECUTE s USING @id, @n", 1264, "Out of range value for column 'n' at row 1");
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "0");
+}
+
+/// Metabase reads which tables its user may write from the statements.
+#[test]
+fn a_compatible_session_gets_grants_as_statements() {
+    let server = Server::start();
+    let mut root = server.connect();
+    root.ok("CREATE DATABASE shop");
+    root.ok("CREATE TABLE shop.t (a INT, b INT, c INT) DUPLICATE KEY(a)");
+    root.ok("CREATE USER 'reader'@'%' IDENTIFIED BY 'x'");
+    root.ok("SET mysql_ddl = compat");
+    let own = root.table("SHOW GRANTS FOR CURRENT_USER()");
+    assert_eq!(own.columns, ["Grants for root@%"]);
+    assert_eq!(root.rows("SHOW GRANTS"), ["GRANT ALL PRIVILEGES ON *.* TO `root`@`%` WITH GRANT OPTION"]);
+    let of_reader = "SHOW GRANTS FOR 'reader'@'%'";
+    assert_eq!(root.rows(of_reader), ["GRANT USAGE ON *.* TO `reader`@`%`"]);
+    root.ok("GRANT SELECT_PRIV ON shop.* TO 'reader'@'%'");
+    root.ok("GRANT LOAD_PRIV, DROP_PRIV ON shop.t TO 'reader'@'%'");
+    root.ok("GRANT SELECT_PRIV(a, b) ON shop.u TO 'reader'@'%'");
+    assert_eq!(
+        root.rows(of_reader),
+        [
+            "GRANT USAGE ON *.* TO `reader`@`%`",
+            "GRANT SELECT ON `shop`.* TO `reader`@`%`",
+            "GRANT INSERT, UPDATE, DELETE, DROP ON `shop`.`t` TO `reader`@`%`",
+            "GRANT SELECT (`a`, `b`) ON `shop`.`u` TO `reader`@`%`",
+        ]
+    );
+    root.ok("SET mysql_ddl = doris");
+    assert_eq!(root.table(of_reader).columns[0], "UserIdentity");
 }
 
 #[test]

@@ -280,6 +280,9 @@ impl EngineSession {
             Show::Errors { count: false } => Grid::new(&["Level", "Code", "Message"]),
             Show::LastInsert => self.show_last_insert(),
             Show::Transaction { db, by } => self.show_transaction(db.as_deref(), by)?,
+            Show::Grants { user, all: false } if self.is_compatible() => {
+                self.engine.accounts.show_mysql_grants(&self.principal, user.as_ref())?
+            }
             Show::Grants { user, all } => {
                 self.engine.accounts.show_grants(&self.principal, user.as_ref(), *all)?
             }

@@ -699,17 +699,25 @@ impl EngineSession {
         })
     }
 
-    /// The error for rejected rows with MySQL's number of the first fault, if the session wants its answers.
+    /// The error for rejected rows with MySQL's number of the first fault, if the session wants its answers. A number out of range
+    /// has MySQL's text, too, before the one that Doris has for all rejected rows.
     fn numbered(&self, error: SqlError, rejects: &[Reject]) -> SqlError {
-        let code = match rejects.first().map(|reject| reject.code) {
-            _ if !self.is_compatible() => return error,
-            Some(RejectCode::NullValue) => ErrorCode::ColumnCannotBeNull,
-            Some(RejectCode::OutOfRange) => ErrorCode::OutOfRange,
-            Some(RejectCode::TooLong) => ErrorCode::DataTooLong,
-            Some(RejectCode::WrongValue) => ErrorCode::WrongValue,
+        let Some(first) = rejects.first().filter(|_| self.is_compatible()) else { return error };
+        let code = match first.code {
+            RejectCode::NullValue => ErrorCode::ColumnCannotBeNull,
+            RejectCode::OutOfRange => ErrorCode::OutOfRange,
+            RejectCode::TooLong => ErrorCode::DataTooLong,
+            RejectCode::WrongValue => ErrorCode::WrongValue,
             _ => return error,
         };
-        SqlError { code, ..error }
+        match (code, &first.column, first.row) {
+            (ErrorCode::OutOfRange, Some(column), Some(row)) => {
+                let message =
+                    format!("Out of range value for column '{column}' at row {row}. {}", error.message);
+                SqlError { code, message, ..error }
+            }
+            _ => SqlError { code, ..error },
+        }
     }
 
     /// The details of an answer, if the session shows them.

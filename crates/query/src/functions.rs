@@ -23,6 +23,7 @@ mod text;
 pub use declared::{Declared, Family, Means, declared, meant, refused};
 pub use json::variant::MEMBER;
 pub use numbers::sum::sum;
+pub use text::strings::by_backslash;
 
 use crate::types::kind::DATETIME;
 use dates::zone;

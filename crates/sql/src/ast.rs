@@ -961,6 +961,8 @@ pub enum UnusedPart {
     Replicas,
     /// `SHOW MASTER STATUS`
     BinaryLogStatus,
+    /// `SHOW BINARY LOGS`, `SHOW MASTER LOGS`
+    BinaryLogs,
     OpenTables,
     Profiles,
     /// `SHOW ENGINE e STATUS`

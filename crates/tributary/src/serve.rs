@@ -68,6 +68,7 @@ async fn serve(config: &Config) -> Outcome<()> {
     engine.announce("max_connections", settings.qe_max_connection);
     engine.announce("default_authentication_plugin", settings.default_authentication_plugin.name());
     engine.announce("version", &settings.server_version);
+    engine.announce("datadir", std::path::absolute(&settings.storage_root_path)?.join("").display());
     if settings.mysql_ddl != "doris" {
         engine.announce("mysql_ddl", &settings.mysql_ddl);
     }

@@ -124,6 +124,8 @@ pub enum ErrorCode {
     AutoIncrementModel,
     /// MySQL's "lock wait timeout exceeded", which clients retry: the server can't take the request now.
     Busy,
+    /// There is no binary log, and so there are no files of one.
+    NoBinaryLog,
     /// A user has reached one of its limits; clients may retry.
     UserLimit,
 }
@@ -179,6 +181,7 @@ impl ErrorCode {
             Self::WrongDbName => (1102, "42000"),
             Self::WrongTableName => (1103, "42000"),
             Self::Unknown => (1105, "HY000"),
+            Self::NoBinaryLog => (1381, "HY000"),
             Self::UnknownTableInDb => (1109, "42S02"),
             Self::UnknownCharset => (1115, "42000"),
             Self::TableAccessDenied => (1142, "42000"),

@@ -192,6 +192,7 @@ impl Engine {
             Arc::clone(&facts.names),
             options.audit.table_days,
         );
+        let server_uuid = uuid_of(&node.id());
         let engine = Arc::new(Self {
             catalog,
             ingest,
@@ -222,6 +223,7 @@ impl Engine {
         );
         engine.facts.events.note(EventKind::Start, &started);
         engine.restore_globals().await.map_err(StartError::Query)?;
+        engine.announce("server_uuid", server_uuid);
         engine.take_up().await.map_err(StartError::Query)?;
         Ok((engine, report))
     }
@@ -485,6 +487,14 @@ fn private_directories(options: &EngineOptions) -> Result<(), StartError> {
         kept.map_err(|source| StartError::Io { action: "create", path: path.clone(), source })?;
     }
     Ok(())
+}
+
+/// A node's 32 hexadecimal digits in the form of a UUID.
+fn uuid_of(node: &str) -> String {
+    const ENDS: [usize; 5] = [8, 12, 16, 20, 32];
+    let begins = std::iter::once(0).chain(ENDS);
+    let parts: Vec<&str> = begins.zip(ENDS).filter_map(|(begin, end)| node.get(begin..end)).collect();
+    parts.join("-")
 }
 
 fn lock_state(root: &Path) -> Result<File, StartError> {

@@ -37,10 +37,14 @@ variables! {
     auto_increment_offset: i64 = 1, any_whole(), Kept;
     /// OFF with `mysql_ddl = compat`: statements are of one transaction until COMMIT. Otherwise, as in Doris, it has no effect.
     autocommit: bool = true, switch(), Obeyed;
+    /// Where files of the server's installation would be; it has none.
+    basedir: String = "/".into(), text(), ReadOnly;
     /// A tuning variable of Doris; answers are the same.
     batch_size: i64 = 4064, any_whole(), Kept;
     /// Queries have no temporary tables.
     big_tables: bool = false, switch(), Kept;
+    /// There is no binary log.
+    binlog_format: String = "ROW".into(), text(), ReadOnly;
     /// A tuning variable of Doris; answers are the same.
     broadcast_row_count_limit: i64 = 30_000_000, any_whole(), Kept;
     /// A tuning variable of Doris; answers are the same.
@@ -79,6 +83,8 @@ variables! {
     completion_type: String = "NO_CHAIN".into(), text(), Kept;
     /// Limit on the partitions of one CREATE TABLE; always 10,000.
     create_table_partition_max_num: i64 = 10_000, any_whole(), Obeyed;
+    /// The setting `storage_root_path`, as an absolute path.
+    datadir: String = "/".into(), text(), ReadOnly;
     /// A tuning variable of Doris; answers are the same.
     debug_skip_fold_constant: bool = false, flag(), Kept;
     /// Scale of a decimal whose digits overflow.
@@ -337,6 +343,8 @@ variables! {
     forward_to_master: bool = true, flag(), Kept;
     /// A tuning variable of Doris; answers are the same.
     fragment_transmission_compression_codec: String = "lz4".into(), text(), Kept;
+    /// Statements are in the audit log.
+    general_log: bool = false, switch(), ReadOnly;
     /// Columns come before aliases in GROUP BY and HAVING.
     group_by_and_having_use_alias_first: bool = false, flag(), Fixed;
     /// Group Commit mode of INSERTs.
@@ -407,6 +415,8 @@ variables! {
     lock_wait_timeout: i64 = 31_536_000, any_whole(), Kept;
     /// There is no binary log.
     log_bin: bool = false, switch(), ReadOnly;
+    /// Where the server's messages go.
+    log_error: String = "stderr".into(), text(), ReadOnly;
     /// There is no slow query log.
     long_query_time: String = "10".into(), text(), Kept;
     /// Names are compared with case.
@@ -569,6 +579,8 @@ variables! {
     serde_dialect: String = "doris".into(), text(), Fixed;
     /// The server's number.
     server_id: i64 = 1, any_whole(), ReadOnly;
+    /// The server's identity, which it keeps from its first start on.
+    server_uuid: String = "".into(), text(), ReadOnly;
     /// Session tracking is not offered.
     session_track_gtids: String = "OFF".into(), text(), Kept;
     /// Session tracking is not offered.
@@ -597,6 +609,8 @@ variables! {
     skip_networking: bool = false, switch(), ReadOnly;
     /// Rows of one key are merged.
     skip_storage_engine_merge: bool = false, flag(), Fixed;
+    /// Slow statements are in the audit log.
+    slow_query_log: bool = false, switch(), ReadOnly;
     /// There is no Unix socket.
     socket: String = "".into(), text(), ReadOnly;
     /// Buffers grow as needed.
@@ -637,6 +651,8 @@ variables! {
     timestamp: Decimal = "0".into(), decimal(), Obeyed;
     /// Buffers grow as needed.
     tmp_table_size: i64 = 16_777_216, any_whole(), Kept;
+    /// Queries spill into a directory below `datadir`.
+    tmpdir: String = "/tmp".into(), text(), ReadOnly;
     /// A tuning variable of Doris; answers are the same.
     topn_filter_ratio: String = "0.5".into(), text(), Kept;
     /// A tuning variable of Doris; answers are the same.

@@ -90,7 +90,7 @@ impl Facts<'_> {
                 }
                 self.filtered(session, grid, filter.as_ref(), 0)?
             }
-            Show::Unused(part) => unused::grid(*part),
+            Show::Unused(part) => unused::grid(*part)?,
             Show::Engines => filled(
                 &["Engine", "Support", "Comment", "Transactions", "XA", "Savepoints"],
                 facts::engines(),

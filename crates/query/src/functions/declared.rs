@@ -735,6 +735,8 @@ pub const ALL: &[Declared] = &[
     f(Aggregates, "hll_union_agg", "(hll) → BIGINT", "An estimate of the number of elements of hll_union.", Ours),
     f(Aggregates, "intersect_count", "(bitmap, column, value, …) → BIGINT",
       "The number of elements that the bitmaps of several values have in common.", Form),
+    f(Aggregates, "json_arrayagg", "(x) → JSON", "The array of the values; a NULL is null.", Form),
+    f(Aggregates, "json_objectagg", "(name, x) → JSON", "The object of the members; the last one of a name counts.", Form),
     f(Aggregates, "kurt", "(x) → DOUBLE", "The kurtosis of all values, less 3.", AggregateOfReals("kurt")),
     f(Aggregates, "kurt_pop", "(x) → DOUBLE", "As kurt.", Alias("kurt")),
     f(Aggregates, "kurtosis", "(x) → DOUBLE", "As kurt.", Alias("kurt")),

@@ -181,7 +181,8 @@ impl VisitorMut for Rewriter<'_> {
         if !self.groups_in_full() {
             grouping::any_values(select);
         }
-        self.name_items(&mut select.projection);
+        let starred = self.starred(select);
+        self.name_items(&mut select.projection, starred);
         for join in select.from.iter_mut().flat_map(|table| &mut table.joins) {
             // A hint, and a cross join that has a condition.
             if let JoinOperator::StraightJoin(constraint)
@@ -346,12 +347,11 @@ impl Rewriter<'_> {
     }
 
     /// Gives each item a name that is unique in its list, because DataFusion insists on it. A number in it is unique in the
-    /// statement, because `*` brings those of a query below into the list.
-    fn name_items(&mut self, items: &mut [SelectItem]) {
+    /// statement, because `*` brings those of a query below into the list. `used`: the names that wildcards of the list bring.
+    fn name_items(&mut self, items: &mut [SelectItem], mut used: HashSet<String>) {
         let has_wildcard = items
             .iter()
             .any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)));
-        let mut used = HashSet::new();
         for item in items {
             self.named_items += 1;
             let number = self.named_items;

@@ -389,13 +389,15 @@ fn of_mysql(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
 
 /// Parts of MySQL's servers that there are not.
 fn unused(cursor: &mut Cursor<'_>) -> Parsed<Option<UnusedPart>> {
-    const PARTS: [(&str, UnusedPart); 7] = [
+    const PARTS: [(&str, UnusedPart); 9] = [
         ("SLAVE STATUS", UnusedPart::SlaveStatus),
         ("REPLICA STATUS", UnusedPart::ReplicaStatus),
         ("SLAVE HOSTS", UnusedPart::SlaveHosts),
         ("REPLICAS", UnusedPart::Replicas),
         ("MASTER STATUS", UnusedPart::BinaryLogStatus),
         ("BINARY LOG STATUS", UnusedPart::BinaryLogStatus),
+        ("BINARY LOGS", UnusedPart::BinaryLogs),
+        ("MASTER LOGS", UnusedPart::BinaryLogs),
         ("PROFILES", UnusedPart::Profiles),
     ];
     if cursor.eat_all("OPEN TABLES") {

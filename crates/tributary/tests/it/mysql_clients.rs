@@ -177,6 +177,38 @@ fn parts_that_there_are_not_have_no_rows() {
         assert!(rows.rows.is_empty(), "{statement}");
     }
     assert_eq!(client.rows("SHOW ENGINE INNODB STATUS"), ["InnoDB||"]);
+    for statement in ["SHOW BINARY LOGS", "SHOW MASTER LOGS"] {
+        client.refused(statement, 1381, "You are not using binary logging");
+    }
+}
+
+/// Workbench reads where the files are, mysqld_exporter and replicas who the server is.
+#[test]
+fn a_server_says_who_and_where_it_is() {
+    let server = Server::shared();
+    let mut client = server.connect();
+    let uuid = client.value("SELECT @@server_uuid");
+    let lengths: Vec<usize> = uuid.split('-').map(str::len).collect();
+    assert_eq!(lengths, [8, 4, 4, 4, 12], "{uuid}");
+    assert!(uuid.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit()), "{uuid}");
+    assert_eq!(client.rows("SHOW VARIABLES LIKE 'server_uuid'"), [format!("server_uuid|{uuid}")]);
+    let directory = client.value("SELECT @@global.datadir");
+    assert!(directory.starts_with('/') && directory.ends_with('/'), "{directory}");
+    assert!(std::path::Path::new(&directory).join("wal").is_dir(), "{directory}");
+    assert_eq!(client.rows("SELECT @@basedir, @@tmpdir, @@general_log, @@slow_query_log"), ["/|/tmp|0|0"]);
+}
+
+/// phpMyAdmin's page of a table asks so.
+#[test]
+fn a_column_may_be_shown_again_under_its_own_name() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    client.ok("CREATE TABLE t (a INT, Cc INT) DUPLICATE KEY(a)");
+    client.ok("INSERT INTO t VALUES (1, 9), (2, 8)");
+    let answer = client.table("SELECT *, `Cc` AS `Cc` FROM `t` ORDER BY `Cc`");
+    assert_eq!(answer.columns, ["a", "Cc", "Cc"]);
+    assert_eq!(client.rows("SELECT *, `Cc` AS `Cc` FROM `t` ORDER BY `Cc`"), ["2|8|8", "1|9|9"]);
 }
 
 #[test]

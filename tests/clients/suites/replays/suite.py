@@ -2,8 +2,8 @@
 
 A file of statements is one client's, in the order in which it sends them, over one connection. Blank lines separate statements. A
 line `-- reads A, B` in front of one names columns that the client looks for in the answer, and `-- rows A, B` says that there
-must be a row as well. `-- types TIME` says of which types of the protocol the first columns are. Names of columns are compared
-with case, because clients do.
+must be a row as well. `-- types TIME` says of which types of the protocol the first columns are. `-- error 1381` says with which
+number MySQL refuses the statement, which the client takes. Names of columns are compared with case, because clients do.
 """
 
 import collections
@@ -33,9 +33,9 @@ def connect(database=None):
 
 
 def statements(text):
-    """Returns the statements of a file, each with the columns and types it needs and whether it needs a row."""
+    """Returns the statements of a file, each with the columns and types it needs, whether it needs a row, and the error."""
     for block in re.split(r"\n\s*\n", text.strip()):
-        columns, types, row, lines = [], [], False, []
+        columns, types, row, error, lines = [], [], False, None, []
         for line in block.splitlines():
             if not line.startswith("-- "):
                 lines.append(line)
@@ -43,8 +43,10 @@ def statements(text):
                 columns, row = line.split(" ", 2)[2].split(", "), line.startswith("-- rows ")
             elif line.startswith("-- types "):
                 types = line.split(" ")[2:]
+            elif line.startswith("-- error "):
+                error = int(line.split(" ")[2])
         if lines:
-            yield "\n".join(lines), columns, types, row
+            yield "\n".join(lines), columns, types, row, error
 
 
 def ask(connection, statement, columns, types, row):
@@ -63,13 +65,26 @@ def ask(connection, statement, columns, types, row):
         raise AssertionError("no row")
 
 
+def be_refused(connection, statement, number):
+    try:
+        connection.cursor().execute(statement)
+    except pymysql.MySQLError as error:
+        if error.args[0] != number:
+            raise AssertionError(f"it was refused with {error.args}, not with {number}") from error
+    else:
+        raise AssertionError(f"it was not refused with {number}")
+
+
 def replay(file):
     connection, names = connect("shop"), collections.Counter()
-    for statement, columns, types, row in statements(file.read_text()):
+    for statement, columns, types, row, error in statements(file.read_text()):
         name = f"{file.stem} {' '.join(statement.split()).replace(': ', ':')[:LENGTH_OF_NAMES]}".rstrip()
         names[name] += 1
         name = name if names[name] == 1 else f"{name} ({names[name]})"
-        check(name, lambda: ask(connection, statement, columns, types, row))
+        if error is None:
+            check(name, lambda: ask(connection, statement, columns, types, row))
+        else:
+            check(name, lambda: be_refused(connection, statement, error))
         if not connection.open:
             connection = connect("shop")
     connection.close()

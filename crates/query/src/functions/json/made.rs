@@ -5,17 +5,20 @@
 
 use super::documents::path::Path;
 use crate::functions::conversion::convert::{to_text, to_text_of};
+use crate::functions::nested::arrays::Lists;
 use crate::functions::nested::printed::{self, Quoting};
 use crate::functions::{MySqlFunction, Param, growth};
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, exec_datafusion_err, exec_err};
 use serde_json::Value;
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use tributary_types::DataType as Declared;
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
-    use Param::{Json, Text};
+    use Param::{Any, Json, Text};
     let text = crate::functions::utf8;
     let made = |name: &'static str, params: &'static [Param], body| {
         MySqlFunction::new(name, params, text, body).making(Declared::Json)
@@ -27,6 +30,8 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         made("json_array", &[Json], |args| array(args, true)).optional(1).variadic(),
         made("json_array_ignore_null", &[Json], |args| array(args, false)).optional(1).variadic(),
         made("json_object", &[Json], object).optional(1).variadic(),
+        made("__json_array_of", &[Any], array_of),
+        made("__json_object_of", &[Any], object_of),
         made("json_set", &[Json, Json, Json], |args| set(args, "json_set", true, true)).variadic(),
         made("json_insert", &[Json, Json, Json], |args| set(args, "json_insert", true, false)).variadic(),
         made("json_replace", &[Json, Json, Json], |args| set(args, "json_replace", false, true)).variadic(),
@@ -111,6 +116,40 @@ fn object(args: &[ArrayRef]) -> Result<ArrayRef> {
         texts.push(Some(format!("{{{}}}", members.join(","))))?;
     }
     Ok(texts.finish())
+}
+
+/// An array of the documents of each list, which an aggregate has collected; a NULL is null.
+fn array_of(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let lists = Lists::of(&args[0], "json_arrayagg")?;
+    let values = to_text(&lists.values)?;
+    growth::texts("json_arrayagg", args, |row| {
+        let values = |places: Range<usize>| places.map(|at| text(&values, at).unwrap_or("null"));
+        Ok(lists.row(row).map(|places| format!("[{}]", values(places).collect::<Vec<_>>().join(","))))
+    })
+}
+
+/// An object of the names and documents of each list of pairs, which an aggregate has collected. Of equal names the last counts.
+fn object_of(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let lists = Lists::of(&args[0], "json_objectagg")?;
+    // NULL without a type has no pairs.
+    let Some(pairs) = lists.values.as_struct_opt() else {
+        return Ok(Arc::new(StringArray::new_null(args[0].len())));
+    };
+    let (names, values) = (to_text(pairs.column(0))?, to_text(pairs.column(1))?);
+    growth::texts("json_objectagg", args, |row| {
+        let Some(places) = lists.row(row) else { return Ok(None) };
+        let (mut order, mut members) = (Vec::new(), HashMap::new());
+        for at in places {
+            let Some(name) = text(&names, at) else {
+                return exec_err!("JSON_OBJECTAGG: the name of a member is NULL");
+            };
+            if members.insert(name, text(&values, at).unwrap_or("null")).is_none() {
+                order.push(name);
+            }
+        }
+        let member = |name: &&str| format!("{}:{}", quoted(name), members[name]);
+        Ok(Some(format!("{{{}}}", order.iter().map(member).collect::<Vec<_>>().join(","))))
+    })
 }
 
 /// A row's document: that of an argument, or that which its text is.

@@ -45,6 +45,12 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         MySqlFunction::new("rtrim", &[Text, Text], text, |args| Ok(trim(args, false, true))).optional(1),
         MySqlFunction::new("trim", &[Text, Text], text, |args| Ok(trim(args, true, true))).optional(1),
         MySqlFunction::new("quote", &[Text], text, |args| map("quote", &args[0], quote)),
+        MySqlFunction::new("__by_backslash", &[Text, Text], text, |args| {
+            rows("like", args, |row| {
+                let mark = value(texts(&args[1]), row)?.chars().next();
+                Some(by_backslash(value(texts(&args[0]), row)?, mark))
+            })
+        }),
         MySqlFunction::new("__tuple", &[Text], text, tuple).variadic(),
     ]
 }
@@ -71,6 +77,25 @@ fn value(array: &StringArray, row: usize) -> Option<&str> {
 
 fn int_value(array: &Int64Array, row: usize) -> Option<i64> {
     array.is_valid(row).then(|| array.value(row))
+}
+
+/// A pattern whose escape character is `mark`, with backslashes in the place of that.
+pub fn by_backslash(pattern: &str, mark: Option<char>) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        if Some(letter) == mark {
+            out.push('\\');
+            // At the end it is itself.
+            out.push(letters.next().unwrap_or(letter));
+        } else {
+            if letter == '\\' {
+                out.push('\\');
+            }
+            out.push(letter);
+        }
+    }
+    out
 }
 
 /// Builds a text column row by row; the closure gets the row's number.

@@ -1,6 +1,7 @@
 //! The rewrite of one expression whose parts are rewritten already.
 
 use super::{Rewriter, ast, casts, dates, row_values, subscripts};
+use crate::functions;
 use datafusion::common::ScalarValue;
 use sqlparser::ast::{
     BinaryOperator, CastKind, CeilFloorKind, Expr, Ident, LambdaFunction, OneOrManyWithParens,
@@ -282,29 +283,15 @@ fn escaped(pattern: Expr, escape: Option<ValueWithSpan>) -> (Expr, Option<ValueW
     let mut marks = mark.chars();
     let (mark, is_one) = (marks.next(), marks.next().is_none());
     match (ast::as_text(&pattern), mark) {
-        (Some(text), mark) if is_one && mark != Some('\\') => (ast::text(by_backslash(text, mark)), None),
+        (Some(text), mark) if is_one && mark != Some('\\') => {
+            (ast::text(functions::by_backslash(text, mark)), None)
+        }
         (None, None) => (ast::call("replace", vec![pattern, ast::text("\\"), ast::text("\\\\")]), None),
+        (None, Some(mark)) if is_one && mark != '\\' => {
+            (ast::call("__by_backslash", vec![pattern, ast::text(mark)]), None)
+        }
         _ => (pattern, escape),
     }
-}
-
-/// A pattern whose escape character is `mark`, with backslashes in the place of that.
-fn by_backslash(pattern: &str, mark: Option<char>) -> String {
-    let mut out = String::with_capacity(pattern.len());
-    let mut letters = pattern.chars();
-    while let Some(letter) = letters.next() {
-        if Some(letter) == mark {
-            out.push('\\');
-            // At the end it is itself.
-            out.push(letters.next().unwrap_or(letter));
-        } else {
-            if letter == '\\' {
-                out.push('\\');
-            }
-            out.push(letter);
-        }
-    }
-    out
 }
 
 fn single_quoted(mut value: ValueWithSpan) -> ValueWithSpan {

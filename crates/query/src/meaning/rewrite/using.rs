@@ -10,6 +10,7 @@ use sqlparser::ast::{
     Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor, TableWithJoins,
     Visitor, VisitorMut, WildcardAdditionalOptions,
 };
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use tributary_sql::FILES_FUNCTION;
 use tributary_sql::visit::{walk_expr_mut, walk_query};
@@ -242,27 +243,50 @@ impl Rewriter<'_> {
         };
         let mut names = Vec::new();
         for item in &select.projection {
-            match item {
-                SelectItem::Wildcard(options) => {
-                    for table in &mut select.from.clone() {
-                        names.extend(
-                            but_excepted(&self.shown_by(table)?, options).map(|column| column.name.clone()),
-                        );
-                    }
-                }
-                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(of), options) => {
-                    let of = last_name(of).unwrap_or_default();
-                    for table in &mut select.from.clone() {
-                        let shown = self.shown_by_each(table)?;
-                        let own =
-                            shown.into_iter().filter(|column| belongs_to(column, &of)).collect::<Vec<_>>();
-                        names.extend(but_excepted(&own, options).map(|column| column.name.clone()));
-                    }
-                }
-                other => names.push(name_of(other).unwrap_or_else(|| other.to_string())),
+            match self.columns_of_wildcard(item, &select.from)? {
+                Some(columns) => names.extend(columns),
+                None => names.push(name_of(item).unwrap_or_else(|| item.to_string())),
             }
         }
         Ok(names)
+    }
+
+    /// The names of the columns that `*` or `t.*` stands for; `None` for other items.
+    fn columns_of_wildcard(
+        &self,
+        item: &SelectItem,
+        from: &[TableWithJoins],
+    ) -> Result<Option<Vec<String>>, SqlError> {
+        let mut names = Vec::new();
+        match item {
+            SelectItem::Wildcard(options) => {
+                for table in &mut from.to_vec() {
+                    let shown = self.shown_by(table)?;
+                    names.extend(but_excepted(&shown, options).map(|column| column.name.clone()));
+                }
+            }
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(of), options) => {
+                let of = last_name(of).unwrap_or_default();
+                for table in &mut from.to_vec() {
+                    let shown = self.shown_by_each(table)?;
+                    let own: Vec<Shown> =
+                        shown.into_iter().filter(|column| belongs_to(column, &of)).collect();
+                    names.extend(but_excepted(&own, options).map(|column| column.name.clone()));
+                }
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some(names))
+    }
+
+    /// The names, in lower case, of the columns that the wildcards of a list with aliases stand for. Columns that can't be told
+    /// are left to the planner.
+    pub(super) fn starred(&self, select: &Select) -> HashSet<String> {
+        if !stars_beside_aliases(select) {
+            return HashSet::new();
+        }
+        let columns = |item| self.columns_of_wildcard(item, &select.from).ok().flatten();
+        select.projection.iter().filter_map(columns).flatten().map(|name| name.to_lowercase()).collect()
     }
 
     /// The columns of each joined table, none of them common.
@@ -275,7 +299,15 @@ impl Rewriter<'_> {
     }
 }
 
-/// Whether a query has a join that needs to know the columns of its tables, or more than one `*` in a list.
+/// Whether a list has both `*` or `t.*` and an item with an alias.
+fn stars_beside_aliases(select: &Select) -> bool {
+    let is_star =
+        |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+    let has_alias = |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { .. });
+    select.projection.iter().any(is_star) && select.projection.iter().any(has_alias)
+}
+
+/// Whether a query has a join that needs to know the columns of its tables, more than one `*` in a list, or one beside an alias.
 pub(super) fn needs_columns(query: &Query) -> bool {
     struct Find;
     impl Visitor for Find {
@@ -283,7 +315,7 @@ pub(super) fn needs_columns(query: &Query) -> bool {
         fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
             let stars =
                 select.projection.iter().filter(|item| matches!(item, SelectItem::Wildcard(_))).count();
-            match stars > 1 || select.from.iter().any(joins_by_names) {
+            match stars > 1 || stars_beside_aliases(select) || select.from.iter().any(joins_by_names) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }

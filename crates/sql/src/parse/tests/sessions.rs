@@ -340,6 +340,8 @@ fn every_show_is_known_by_its_words() {
         ("show slave hosts", Show::Unused(UnusedPart::SlaveHosts)),
         ("show replicas", Show::Unused(UnusedPart::Replicas)),
         ("show master status", Show::Unused(UnusedPart::BinaryLogStatus)),
+        ("show binary logs", Show::Unused(UnusedPart::BinaryLogs)),
+        ("show master logs", Show::Unused(UnusedPart::BinaryLogs)),
         ("show profiles", Show::Unused(UnusedPart::Profiles)),
         ("show open tables from d where In_use > 0", Show::Unused(UnusedPart::OpenTables)),
         ("SHOW ENGINE INNODB STATUS", Show::Unused(UnusedPart::EngineStatus)),

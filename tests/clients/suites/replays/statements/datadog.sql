@@ -15,6 +15,7 @@ SHOW /*!50000 ENGINE*/ INNODB STATUS
 
 SELECT engine FROM information_schema.ENGINES WHERE engine='InnoDB' and support != 'no' and support != 'disabled'
 
+-- error 1381
 SHOW BINARY LOGS
 
 SHOW MASTER STATUS

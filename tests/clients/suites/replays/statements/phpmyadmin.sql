@@ -81,6 +81,7 @@ SHOW SESSION VARIABLES
 -- rows Id, User, Host, Command, Time, State, Info
 SHOW FULL PROCESSLIST
 
+-- error 1381
 SHOW BINARY LOGS
 
 SHOW MASTER STATUS

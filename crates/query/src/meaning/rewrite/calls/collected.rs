@@ -1,7 +1,7 @@
 //! Aggregates that are a function over what one of few aggregates collects, such as a list of values or their counts.
 
 use super::super::ast;
-use super::{rename, set_args};
+use super::{forms, rename, set_args};
 use sqlparser::ast::{BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArguments};
 use tributary_types::{ErrorCode, SqlError};
 
@@ -60,6 +60,16 @@ pub(super) fn collected(
             let (value, key) = (args.remove(1), args.remove(0));
             let pair = ast::call("named_struct", vec![ast::text("key"), key, ast::text("value"), value]);
             ast::call("__map_of_all", vec![call.of("array_agg", vec![pair])])
+        }
+        ("json_arrayagg", 1) => {
+            let value = ast::call("to_json", forms::with_documents(args));
+            ast::call("__json_array_of", vec![call.of("array_agg", vec![value])])
+        }
+        ("json_objectagg", 2) => {
+            let value = ast::call("to_json", forms::with_documents(vec![args.remove(1)]));
+            let key = ast::call("__text", args);
+            let pair = ast::call("named_struct", vec![ast::text("key"), key, ast::text("value"), value]);
+            ast::call("__json_object_of", vec![call.of("array_agg", vec![pair])])
         }
         ("group_array_union" | "group_array_intersect", 1) => {
             let to = if name == "group_array_union" { "__lists_union" } else { "__lists_intersect" };

@@ -17,17 +17,24 @@ use crate::world::World;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::TryStreamExt;
+use futures::stream::BoxStream;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
 use parking_lot::Mutex;
 use std::cell::RefCell;
+use std::fmt;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use tributary_backup::{
     BackupError, CatalogSource, FrozenCatalog, Layout, Repository, SavedCatalog, SavedTable, Server, take,
 };
+use tributary_types::host;
 use tributary_wal::Disk;
 
 /// The most time between the beginning of a life and a backup, in µs.
@@ -84,7 +91,7 @@ struct Catalog {
 
 #[async_trait]
 impl CatalogSource for Catalog {
-    async fn freeze(&self) -> Result<Box<dyn FrozenCatalog>, String> {
+    async fn freeze(&self) -> std::result::Result<Box<dyn FrozenCatalog>, String> {
         Ok(Box::new(Self { catalog: self.catalog.clone(), taken: Arc::clone(&self.taken) }))
     }
 }
@@ -95,7 +102,7 @@ impl FrozenCatalog for Catalog {
         *self.taken.lock() = Some(self.catalog.copy());
     }
 
-    async fn save(self: Box<Self>) -> Result<SavedCatalog, String> {
+    async fn save(self: Box<Self>) -> std::result::Result<SavedCatalog, String> {
         let tables = self.taken.lock().as_ref().map(CatalogRows::tables).unwrap_or_default();
         let saved = |def: &Arc<tributary_types::TableDef>| SavedTable {
             id: def.id,
@@ -108,7 +115,7 @@ impl FrozenCatalog for Catalog {
 
 /// Takes a backup now and then, until the server dies.
 pub async fn operator(world: Rc<World>) {
-    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let store: Arc<dyn ObjectStore> = Arc::new(FarStore::default());
     let repository = Repository::new(store, Path::from("backups"), "memory".to_owned());
     for number in 0..3_u32 {
         world.think(AFTER_US_MAX).await;
@@ -129,7 +136,11 @@ pub async fn operator(world: Rc<World>) {
     }
 }
 
-async fn backup(world: &Rc<World>, repository: &Repository, name: &str) -> Result<Kept, BackupError> {
+async fn backup(
+    world: &Rc<World>,
+    repository: &Repository,
+    name: &str,
+) -> std::result::Result<Kept, BackupError> {
     let process = world.process();
     let taken = Arc::default();
     let catalog = Catalog { catalog: world.hardware.catalog.clone(), taken: Arc::clone(&taken) };
@@ -185,7 +196,7 @@ pub fn restore_sometimes(world: &Rc<World>) {
     kept.rules.apply(world);
 }
 
-async fn contents(store: &InMemory) -> object_store::Result<Vec<(Path, Bytes)>> {
+async fn contents(store: &InMemory) -> Result<Vec<(Path, Bytes)>> {
     let listed: Vec<_> = store.list(None).try_collect().await?;
     let mut files = Vec::with_capacity(listed.len());
     for meta in listed {
@@ -193,4 +204,56 @@ async fn contents(store: &InMemory) -> object_store::Result<Vec<(Path, Bytes)>> 
         files.push((meta.location, bytes));
     }
     Ok(files)
+}
+
+/// The store of backups: a perfect one, far away.
+#[derive(Debug, Default)]
+struct FarStore(InMemory);
+
+impl fmt::Display for FarStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FarStore")
+    }
+}
+
+/// The way there and back, during which the server works.
+async fn travel() {
+    let way = Duration::from_micros((host::random(|| 0) % 4_000) as u64);
+    host::sleep(way, || std::future::ready(())).await;
+}
+
+#[async_trait]
+impl ObjectStore for FarStore {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        travel().await;
+        self.0.put_opts(location, payload, opts).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        opts: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.0.put_multipart_opts(location, opts).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.0.get_opts(location, options).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.0.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.0.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.0.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.0.copy_opts(from, to, options).await
+    }
 }

@@ -75,7 +75,7 @@ settings! {
     /// Address of the store of `table_storage`. None: that of AWS, or `AWS_ENDPOINT_URL` of the environment.
     table_storage_endpoint: Option<Url> = "", optional_endpoint();
 
-    /// Region of the store. None: `AWS_REGION` of the environment, or `us-east-1`.
+    /// Region of the store. None: `us-east-1`, or `AWS_REGION` of the environment if the keys are from there, too.
     table_storage_region: Option<String> = "", optional_region();
 
     /// Access key of the store. None: the credentials of the environment (`AWS_…`), of the container or of the machine.

@@ -19,7 +19,7 @@ pub struct Backup {
     /// The place of the backups, `s3://bucket/path`; by default the directory of the server's setting `backup_path`
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
-    /// A property of the store, as in S3(): `s3.endpoint=…`
+    /// A property of the store, as in `S3()`: `s3.endpoint=…`
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     property: Vec<(String, String)>,
     /// A property of the store whose value is in an environment variable: `s3.secret_key=MY_SECRET`

@@ -31,7 +31,7 @@ pub struct Restore {
     /// Reads a whole backup and compares it with what was written, and restores nothing
     #[arg(long, conflicts_with_all = ["to", "list"])]
     check: bool,
-    /// A property of the store, as in S3(): `s3.endpoint=…`
+    /// A property of the store, as in `S3()`: `s3.endpoint=…`
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     property: Vec<(String, String)>,
     /// A property of the store whose value is in an environment variable: `s3.secret_key=MY_SECRET`

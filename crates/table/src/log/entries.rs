@@ -138,7 +138,7 @@ pub(crate) fn log_part(file: &Path) -> Option<LogPart> {
         Some("") => LogPart::Checkpoint { version, of: 1 },
         Some(text) => parts(text)
             .map_or(LogPart::Other { version: Some(version) }, |of| LogPart::Checkpoint { version, of }),
-        None if rest.ends_with(".json") => LogPart::Other { version: Some(version) },
+        None if rest.strip_suffix(".json").is_some() => LogPart::Other { version: Some(version) },
         None => LogPart::Hint,
     })
 }

@@ -182,7 +182,7 @@ fn parts_that_there_are_not_have_no_rows() {
     }
 }
 
-/// Workbench reads where the files are, mysqld_exporter and replicas who the server is.
+/// Workbench reads where the files are, `mysqld_exporter` and replicas who the server is.
 #[test]
 fn a_server_says_who_and_where_it_is() {
     let server = Server::shared();

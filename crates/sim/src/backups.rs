@@ -34,6 +34,7 @@ use std::time::Duration;
 use tributary_backup::{
     BackupError, CatalogSource, FrozenCatalog, Layout, Repository, SavedCatalog, SavedTable, Server, take,
 };
+use tributary_table::TableError;
 use tributary_types::host;
 use tributary_wal::Disk;
 
@@ -126,13 +127,22 @@ pub async fn operator(world: Rc<World>) {
                 note!(world.trace, "backup", number, 0, "{name}");
                 *world.backup.borrow_mut() = Some(kept);
             }
-            Err(error) if world.plan.power_off == 0 => {
-                if world.is_alive() {
-                    world.violated(format!("a backup failed: {error}"));
-                }
+            Err(error) if world.is_alive() && (world.plan.power_off == 0 || is_of_a_lost_file(&error)) => {
+                world.violated(format!("a backup failed: {error}"));
             }
             Err(error) => note!(world.trace, "no backup", number, 0, "{error}"),
         }
+    }
+}
+
+/// Whether a file was gone that the backup needed. No fault of the disk does that.
+fn is_of_a_lost_file(error: &BackupError) -> bool {
+    match error {
+        BackupError::Place { source: object_store::Error::NotFound { .. }, .. }
+        | BackupError::Damaged { .. }
+        | BackupError::Table(TableError::DamagedFile { .. }) => true,
+        BackupError::Source { source, .. } => source.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
     }
 }
 

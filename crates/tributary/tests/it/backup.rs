@@ -28,7 +28,7 @@ fn restore(arguments: &[&str]) -> Finished {
 }
 
 /// A server on the newest backup, or the one of a name, in the directory.
-fn restored(backups: &Path, name: Option<&str>) -> Server {
+pub fn restored(backups: &Path, name: Option<&str>) -> Server {
     Server::on(&[], |parent| {
         let (from, to) = (text(backups), text(&parent.join("data")));
         let name: Vec<&str> = name.iter().flat_map(|name| ["--name", name]).collect();

@@ -1,5 +1,7 @@
 //! Tables in a store that speaks S3's protocol: moto, directly or behind a door that is shut or loses answers.
 
+use crate::backup::restored;
+use crate::stopped_copy::{assert_copied, contents, fill};
 use crate::support::programs::python_of_store;
 use crate::support::server::command;
 use crate::support::{Client, Curl, Door, DoorMode, PATIENCE, S3Store, Server, wait_until};
@@ -336,4 +338,17 @@ fn uploads_that_a_crash_left_are_aborted_at_the_next_start() {
     server.start_again();
     assert_eq!(bucket.store.uploads(&bucket.name), 1, "{}", server.log());
     assert_eq!(server.connect_to("db").value("SELECT COUNT(*) FROM dt"), "0");
+}
+
+#[test]
+fn a_backup_has_the_tables_of_a_store_and_needs_it_no_more() {
+    let bucket = Bucket::new();
+    let backups = tempfile::tempdir().expect("a temporary directory");
+    let server = bucket.server(&[("backup_path", &backups.path().display().to_string())]);
+    fill(&server);
+    let rows = contents(&server);
+    assert_eq!(server.connect().table("BACKUP SERVER").rows.len(), 1);
+    drop(server);
+    bucket.door.set(DoorMode::Shut);
+    assert_copied(&restored(backups.path(), None), &rows);
 }

@@ -1,5 +1,6 @@
 //! The list of a backup's files.
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 /// The format that is written, and the newest that is read. A field that is added has a default and leaves it as it is.
@@ -42,7 +43,23 @@ pub struct SavedFile {
     pub hash: String,
 }
 
+/// A time in milliseconds since 1970.
+pub(crate) fn at(ms: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(ms).unwrap_or_default()
+}
+
+/// A moment, for people.
+pub(crate) fn shown(ms: i64) -> String {
+    at(ms).format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string()
+}
+
 impl Manifest {
+    /// The moment of the backup, for people.
+    #[must_use]
+    pub fn moment(&self) -> String {
+        shown(self.moment_ms)
+    }
+
     /// The bytes of all files.
     #[must_use]
     pub fn bytes(&self) -> u64 {

@@ -9,7 +9,7 @@
 //! Invariant: an object under `data/` that a manifest names stays as it is while that manifest exists.
 
 use crate::error::BackupError;
-use crate::manifest::{FORMAT, Manifest, SavedFile};
+use crate::manifest::{FORMAT, Manifest, SavedFile, shown};
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
@@ -43,6 +43,14 @@ pub struct Summary {
     pub tables: usize,
     pub files: usize,
     pub bytes: u64,
+}
+
+impl Summary {
+    /// The moment of the backup, for people.
+    #[must_use]
+    pub fn moment(&self) -> String {
+        shown(self.moment_ms)
+    }
 }
 
 impl Repository {

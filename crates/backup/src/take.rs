@@ -7,7 +7,7 @@
 //! before the moment until they are copied.
 
 use crate::error::BackupError;
-use crate::manifest::{FORMAT, Manifest, ManifestTable, SavedFile};
+use crate::manifest::{FORMAT, Manifest, ManifestTable, SavedFile, at};
 use crate::repository::Repository;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -117,7 +117,7 @@ pub async fn take(
     let begun_ms = host::unix_ms();
     let name = match name {
         Some(name) => checked_name(name)?.to_owned(),
-        None => format!("{begun_ms:015}"),
+        None => name_of(begun_ms),
     };
     let mut copy = Copy::new(server, repository, name).await?;
     let files = server.store.keep_files().await;
@@ -161,6 +161,11 @@ async fn at_moment(
         seen();
     })?;
     Ok((moment, moment_ms, frozen.save().await.map_err(BackupError::Catalog)?))
+}
+
+/// The name of a backup that was begun at a time, in milliseconds since 1970: `2026-11-28T08-49-27.350Z`.
+fn name_of(begun_ms: i64) -> String {
+    at(begun_ms).format("%Y-%m-%dT%H-%M-%S%.3fZ").to_string()
 }
 
 fn checked_name(name: &str) -> Result<&str, BackupError> {

@@ -110,11 +110,15 @@ fn make_empty(directory: &Path) -> Outcome<()> {
 
 async fn list(repository: &Repository) -> Outcome<()> {
     let backups = repository.list().await?;
-    println!("{:<24} {:>14} {:>8} {:>8} {:>16}", "name", "moment (ms)", "tables", "files", "bytes");
+    println!("{:<24} {:<27} {:>8} {:>8} {:>16}", "name", "moment", "tables", "files", "bytes");
     for one in backups {
         println!(
-            "{:<24} {:>14} {:>8} {:>8} {:>16}",
-            one.name, one.moment_ms, one.tables, one.files, one.bytes
+            "{:<24} {:<27} {:>8} {:>8} {:>16}",
+            one.name,
+            one.moment(),
+            one.tables,
+            one.files,
+            one.bytes
         );
     }
     Ok(())
@@ -123,12 +127,12 @@ async fn list(repository: &Repository) -> Outcome<()> {
 fn say(done: &str, restored: &Restored) {
     let manifest = &restored.manifest;
     println!(
-        "{done} the backup {} of {} tables: {} files, {} bytes; its moment is {} ms since 1970",
+        "{done} the backup {} of {} tables: {} files, {} bytes, as of {}",
         manifest.name,
         manifest.tables.len(),
         restored.files,
         restored.bytes,
-        manifest.moment_ms
+        manifest.moment()
     );
 }
 

@@ -16,7 +16,6 @@ use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload, WriteMultipart};
 use serde::Deserialize;
-use std::collections::HashMap;
 use std::sync::Arc;
 use tributary_table::DurableLocal;
 use xxhash_rust::xxh3::Xxh3;
@@ -129,13 +128,6 @@ impl Repository {
             None => manifests.pop(),
         };
         found.ok_or_else(|| BackupError::NoBackup { place: self.shown.clone(), others })
-    }
-
-    /// The data files and deletion vectors that backups have, by their objects.
-    pub(crate) async fn known_data(&self) -> Result<HashMap<String, SavedFile>, BackupError> {
-        let files = self.manifests().await?.into_iter().flat_map(|manifest| manifest.files);
-        let data = files.filter(|file| file.object.starts_with("data/"));
-        Ok(data.map(|file| (file.object.clone(), file)).collect())
     }
 
     /// Writes an object in place of one of that name, and returns its length and hash.

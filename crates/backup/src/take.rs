@@ -195,10 +195,11 @@ impl<'a> Copy<'a> {
         repository: &'a Repository,
         name: String,
     ) -> Result<Self, BackupError> {
-        if repository.list().await?.iter().any(|backup| backup.name == name) {
+        let manifests = repository.manifests().await?;
+        if manifests.iter().any(|manifest| manifest.name == name) {
             return Err(BackupError::Exists { name });
         }
-        let known = repository.known_data().await?;
+        let known = data_of(manifests);
         Ok(Self { server, repository, name, known, files: Vec::new(), copied_files: 0, copied_bytes: 0 })
     }
 
@@ -334,6 +335,13 @@ impl<'a> Copy<'a> {
         }
         Ok(all)
     }
+}
+
+/// The data files and deletion vectors that backups have, by their objects.
+fn data_of(manifests: Vec<Manifest>) -> HashMap<String, SavedFile> {
+    let files = manifests.into_iter().flat_map(|manifest| manifest.files);
+    let data = files.filter(|file| file.object.starts_with("data/"));
+    data.map(|file| (file.object.clone(), file)).collect()
 }
 
 /// Copies a data file.

@@ -2,6 +2,7 @@
 
 use crate::password::Login;
 use crate::sql::Sql;
+use crate::store::StoreProperties;
 use clap::Args;
 use std::process::ExitCode;
 
@@ -19,33 +20,21 @@ pub struct Backup {
     /// The place of the backups, `s3://bucket/path`; by default the directory of the server's setting `backup_path`
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
-    /// A property of the store, as in `S3()`: `s3.endpoint=…`
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
-    property: Vec<(String, String)>,
-    /// A property of the store whose value is in an environment variable: `s3.secret_key=MY_SECRET`
-    #[arg(long, value_name = "NAME=VARIABLE", value_parser = pair)]
-    property_env: Vec<(String, String)>,
-}
-
-fn pair(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or_else(|| format!("`{text}` is not NAME=VALUE"))?;
-    Ok((name.to_owned(), value.to_owned()))
+    #[command(flatten)]
+    properties: StoreProperties,
 }
 
 impl Backup {
     /// Takes the backup and prints what it has. The exit codes are those of `tributary sql`.
     #[must_use]
     pub fn run(self) -> ExitCode {
-        let mut properties = self.property.clone();
-        for (name, variable) in &self.property_env {
-            match std::env::var(variable) {
-                Ok(value) => properties.push((name.clone(), value)),
-                Err(error) => {
-                    eprintln!("tributary backup: the variable {variable}: {error}");
-                    return ExitCode::from(crate::sql::USAGE);
-                }
+        let properties = match self.properties.resolve() {
+            Ok(properties) => properties,
+            Err(error) => {
+                eprintln!("tributary backup: {error}");
+                return ExitCode::from(crate::sql::USAGE);
             }
-        }
+        };
         let statement = statement(self.name.as_deref(), self.to.as_deref(), &properties);
         Sql::of(self.url, self.login, statement).run()
     }

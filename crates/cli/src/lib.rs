@@ -9,6 +9,7 @@
 //! | `sql` | a shell, and statements from arguments and files |
 //! | `status` | the server's problems |
 //! | `backup` | the statement BACKUP SERVER |
+//! | `store` | the options that say how a store is reached |
 //! | `generate` | completions and manual pages |
 //! | `http`, `password` | requests, and who sends them |
 
@@ -19,6 +20,7 @@ mod load;
 mod password;
 mod sql;
 mod status;
+mod store;
 
 pub use backup::Backup;
 pub use generate::Generate;
@@ -26,6 +28,7 @@ pub use load::{Format, Load, Progress};
 pub use password::Login;
 pub use sql::{Form, Sql};
 pub use status::Status;
+pub use store::StoreProperties;
 
 /// Ends the program after an error of its command line, or after help. `load` has an exit code of its own for errors, because its others
 /// tell how a load ended.

@@ -8,6 +8,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tributary_backup::{Repository, Restored};
+use tributary_cli::StoreProperties;
 use tributary_files::{Properties, store_at};
 use tributary_types::Egress;
 
@@ -31,17 +32,8 @@ pub struct Restore {
     /// Reads a whole backup and compares it with what was written, and restores nothing
     #[arg(long, conflicts_with_all = ["to", "list"])]
     check: bool,
-    /// A property of the store, as in `S3()`: `s3.endpoint=…`
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
-    property: Vec<(String, String)>,
-    /// A property of the store whose value is in an environment variable: `s3.secret_key=MY_SECRET`
-    #[arg(long, value_name = "NAME=VARIABLE", value_parser = pair)]
-    property_env: Vec<(String, String)>,
-}
-
-fn pair(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or_else(|| format!("`{text}` is not NAME=VALUE"))?;
-    Ok((name.to_owned(), value.to_owned()))
+    #[command(flatten)]
+    properties: StoreProperties,
 }
 
 impl Restore {
@@ -73,12 +65,7 @@ impl Restore {
     }
 
     fn repository(&self) -> Outcome<Repository> {
-        let mut properties = self.property.clone();
-        for (name, variable) in &self.property_env {
-            let value =
-                std::env::var(variable).map_err(|error| format!("the variable {variable}: {error}"))?;
-            properties.push((name.clone(), value));
-        }
+        let properties = self.properties.resolve()?;
         if !self.from.contains("://") {
             if let Some((name, _)) = properties.first() {
                 return Err(

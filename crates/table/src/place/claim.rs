@@ -129,7 +129,7 @@ mod tests {
     use url::Url;
 
     fn store(objects: &Arc<InMemory>, node: &str) -> TableStore {
-        let url = Url::parse("memory:///a/root").expect("a URL");
+        let url = Url::parse("memory:///lake/one").expect("a URL");
         let options = StoreOptions { node: node.to_owned(), ..StoreOptions::default() };
         TableStore::with_object_store(Arc::clone(objects) as Arc<dyn ObjectStore>, url, options)
             .expect("a root")
@@ -140,7 +140,7 @@ mod tests {
         let objects = Arc::new(InMemory::new());
         let (one, two) = (store(&objects, "one"), store(&objects, "two"));
         let gone = one.claim(true).await.unwrap_err().to_string();
-        assert!(gone.contains("is gone") && gone.contains("a/root/_tributary_server.json"), "{gone}");
+        assert!(gone.contains("is gone") && gone.contains("lake/one/_tributary_server.json"), "{gone}");
         one.claim(false).await.expect("a free root");
         one.claim(false).await.expect("its own, of a start that ended early");
         one.claim(true).await.expect("its own");

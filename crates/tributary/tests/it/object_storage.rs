@@ -4,14 +4,13 @@ use crate::backup::restored;
 use crate::stopped_copy::{assert_copied, contents, fill};
 use crate::support::programs::python_of_store;
 use crate::support::server::command;
-use crate::support::{Client, Curl, Door, DoorMode, PATIENCE, S3Store, Server, wait_until};
+use crate::support::{Client, Curl, Door, DoorMode, S3Store, Server, wait_until};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 /// A bucket of one test, and the way to it.
 struct Bucket {
@@ -81,16 +80,16 @@ impl Bucket {
         command
             .envs(settings.iter().map(|(name, value)| (format!("TRIBUTARY_{}", name.to_uppercase()), value)));
         let mut child = command.spawn().expect("the program starts");
-        let started = Instant::now();
-        let is_running = |child: &mut Child| child.try_wait().expect("the child's status").is_none();
-        while is_running(&mut child) && started.elapsed() < PATIENCE {
-            std::thread::sleep(Duration::from_millis(20));
+        // The line of a server that is ready, or nothing once it has ended.
+        let mut ready = String::new();
+        let output = child.stdout.take().expect("piped");
+        BufReader::new(output).read_line(&mut ready).expect("UTF-8");
+        if !ready.is_empty() {
+            child.kill().expect("it runs");
         }
-        // One that has started in spite of it must not stay.
-        let _ = child.kill();
         let output = child.wait_with_output().expect("the program's output");
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success(), "{text}");
+        assert!(ready.is_empty() && !output.status.success(), "it started: {ready}{text}");
         assert!(!text.contains("hush"), "{text}");
         text
     }

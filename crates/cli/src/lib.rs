@@ -1,4 +1,4 @@
-//! Commands that talk to a running server by its public protocols: `tributary load`, `sql`, `status`, `backup` and `generate`.
+//! Commands that talk to a running server by its public protocols: `tributary load`, `sql`, `status`, `verify`, `backup` and `generate`.
 //!
 //! They work with any server that speaks Doris's Stream Load and MySQL's protocol. This crate knows the server only by its ports, never
 //! by its code.
@@ -8,11 +8,14 @@
 //! | `load` | files → Stream Loads, resumable |
 //! | `sql` | a shell, and statements from arguments and files |
 //! | `status` | the server's problems |
+//! | `verify` | the statement VERIFY |
+//! | `asked` | the rows of a statement, over HTTP |
 //! | `backup` | the statement BACKUP SERVER |
 //! | `store` | the options that say how a store is reached |
 //! | `generate` | completions and manual pages |
 //! | `http`, `password` | requests, and who sends them |
 
+mod asked;
 mod backup;
 mod generate;
 mod http;
@@ -21,6 +24,7 @@ mod password;
 mod sql;
 mod status;
 mod store;
+mod verify;
 
 pub use backup::Backup;
 pub use generate::Generate;
@@ -29,6 +33,7 @@ pub use password::Login;
 pub use sql::{Form, Sql};
 pub use status::Status;
 pub use store::StoreProperties;
+pub use verify::Verify;
 
 /// Ends the program after an error of its command line, or after help. `load` has an exit code of its own for errors, because its others
 /// tell how a load ended.
@@ -52,6 +57,7 @@ mod tests {
         Sql::augment_args(Command::new("sql")).debug_assert();
         Backup::augment_args(Command::new("backup")).debug_assert();
         Status::augment_args(Command::new("status")).debug_assert();
+        Verify::augment_args(Command::new("verify")).debug_assert();
         Generate::augment_args(Command::new("generate")).debug_assert();
     }
 }

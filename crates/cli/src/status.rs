@@ -1,10 +1,11 @@
 //! `tributary status`: whether a server is well, and what is not.
 
-use crate::http::{Address, Body, Pace, Server};
+use crate::asked::{ask, printable};
+use crate::http::{Address, Server};
 use crate::load::parse_time;
 use crate::password::Login;
 use clap::Args;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -68,21 +69,7 @@ impl Status {
 
     fn problems(&self) -> Result<bool, String> {
         let server = self.server(&self.login)?;
-        let body = Body::Bytes(br#"{"stmt":"SELECT * FROM information_schema.problems"}"#.to_vec());
-        let headers = [("Content-Type".to_owned(), "application/json".to_owned())];
-        let path = "/api/query/default_cluster/information_schema";
-        let answer = server
-            .request("POST", path, &headers, Some(&body), &Pace::default(), &mut || Ok(()))
-            .map_err(|failure| failure.to_string())?;
-        let json = answer.json().ok_or_else(|| format!("HTTP {} without JSON", answer.status))?;
-        let problems = rows(&json).ok_or_else(|| match json.get("data").and_then(Value::as_str) {
-            Some(error) => error.to_owned(),
-            None => format!(
-                "HTTP {}: {}",
-                answer.status,
-                json.get("msg").and_then(Value::as_str).unwrap_or("no rows")
-            ),
-        })?;
+        let problems = ask(&server, "SELECT * FROM information_schema.problems")?;
         let is_well = problems.is_empty();
         if self.json {
             println!("{}", Value::from(problems));
@@ -98,22 +85,9 @@ impl Status {
     }
 }
 
-/// The rows of an answer as objects.
-fn rows(json: &Value) -> Option<Vec<Value>> {
-    let data = json.get("data")?;
-    let names: Vec<_> =
-        data.get("meta")?.as_array()?.iter().filter_map(|column| column.get("name")?.as_str()).collect();
-    let object = |row: &Value| {
-        let values = row.as_array()?.iter().cloned();
-        Some(Value::from(names.iter().map(|name| (*name).to_owned()).zip(values).collect::<Map<_, _>>()))
-    };
-    data.get("data")?.as_array()?.iter().map(object).collect()
-}
-
 /// A problem in a few lines.
 fn shown(problem: &Value) -> String {
     let field = |name: &str| problem.get(name).and_then(Value::as_str).unwrap_or_default();
-    let printable = |text: &str| text.chars().filter(|sign| !sign.is_control()).collect::<String>();
     let mut text = format!(
         "{} {} since {}\n  {}",
         field("SEVERITY"),
@@ -135,10 +109,8 @@ mod tests {
 
     #[test]
     fn a_problem_is_shown_with_its_cause_and_the_way_out() {
-        let json = serde_json::json!({"data": {"meta": [{"name": "CODE"}, {"name": "SEVERITY"}, {"name": "SINCE"}, {"name": "PROBLEM"},
-            {"name": "CAUSE"}, {"name": "WAY_OUT"}], "data": [["SLOW_LOG", "WARNING", "now", "It\u{1b} is slow.", "A disk.", ""]]}});
-        let rows = rows(&json).expect("rows");
-        assert_eq!(shown(&rows[0]), "WARNING SLOW_LOG since now\n  It is slow.\n  Cause: A disk.");
-        assert!(super::rows(&serde_json::json!({"data": "Access denied"})).is_none());
+        let problem = serde_json::json!({"CODE": "SLOW_LOG", "SEVERITY": "WARNING", "SINCE": "now", "PROBLEM": "It\u{1b} is slow.",
+            "CAUSE": "A disk.", "WAY_OUT": ""});
+        assert_eq!(shown(&problem), "WARNING SLOW_LOG since now\n  It is slow.\n  Cause: A disk.");
     }
 }

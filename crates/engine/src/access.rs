@@ -352,7 +352,9 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         Statement::Token(_) => (Privilege::Connect, Object::Server),
         Statement::Grant(grant) | Statement::Revoke(grant) => of_grant(grant),
         Statement::ReloadTls => (Privilege::Admin, Object::Server),
-        Statement::Decommission { .. } | Statement::Backup(_) => (Privilege::Node, Object::Server),
+        Statement::Decommission { .. } | Statement::Backup(_) | Statement::Verify(_) => {
+            (Privilege::Node, Object::Server)
+        }
         // One's own may be ended by everybody; checked where the connection is looked up.
         Statement::Kill(_) => (Privilege::Connect, Object::Server),
         Statement::Show(show) => of_show(show, session_db),

@@ -34,6 +34,7 @@ use crate::node::session_memory::SessionsMemory;
 use crate::queries::Queries;
 use crate::queries::namespace::{Facts, ShownJobs};
 use crate::variables::{self, Variables};
+use crate::verify::Verifier;
 use start::Running;
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -75,6 +76,7 @@ pub struct Engine {
     stored_globals: tokio::sync::Mutex<BTreeMap<String, String>>,
     /// Held by the backup that runs.
     pub(crate) backing_up: tokio::sync::Mutex<()>,
+    pub(crate) verifier: Arc<Verifier>,
     running: Running,
 }
 

@@ -28,6 +28,7 @@ mod session;
 #[cfg(test)]
 mod testing;
 mod variables;
+mod verify;
 mod watch;
 
 use futures::future::BoxFuture;

@@ -15,6 +15,7 @@ mod receipts;
 mod rows;
 mod select;
 mod set;
+mod verify;
 mod waiting_calls;
 
 use crate::access::finished::Door;

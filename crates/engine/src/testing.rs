@@ -53,6 +53,7 @@ impl TestEngine {
             error_log_keep: Duration::from_secs(3600),
             server_version: tributary_types::SERVER_VERSION.to_owned(),
             dynamic_partition_interval: Duration::from_secs(3600),
+            verify_interval: Duration::ZERO,
             trash_expire: Duration::from_secs(86_400),
             secure_load_dir: None,
             backup_dir: None,

@@ -10,6 +10,7 @@
 //! | `log_view` | the logs as operators see them |
 //! | `release` | the release of the log up to its lowest pin |
 //! | `compacting` | merges small data files |
+//! | `verify` | acknowledged rows, visible rows and Delta tables, compared at one moment |
 //! | `wal_space` | the limit of the log's space |
 //! | `stalled` | flushes that fail one after the other, none of any table succeeding in between |
 //! | `watched` | catches and counts panics of background work; the fifth in a minute ends the process |
@@ -21,6 +22,7 @@ pub mod log_view;
 mod release;
 pub(crate) mod stalled;
 
+pub mod verify;
 pub mod wal_space;
 pub mod watched;
 

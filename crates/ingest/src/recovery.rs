@@ -4,6 +4,7 @@
 //! in the order of their versions. Rows of acknowledged async loads whose group has no commit record get one now. Prepared
 //! two-phase loads wait again. Everything else without a commit never happened.
 
+pub mod account;
 pub mod inspect;
 pub mod record;
 

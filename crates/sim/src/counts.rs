@@ -42,6 +42,7 @@ counts! {
     revoked: "loads refused because a right was revoked",
     backups: "backups",
     restored: "backups restored",
+    verified: "tables compared with their logs",
     records: "records of the server stored",
     unanswered: "loads without an answer",
     rows: "rows acknowledged",

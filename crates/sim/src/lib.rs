@@ -9,6 +9,7 @@
 //! Simulated: the disk, the object store on it, the clock, the threads, and the catalog. Not its business: protocols, SQL, and
 //! the operating system's own file system.
 
+mod audits;
 mod backups;
 mod catalog;
 mod changes;

@@ -28,6 +28,8 @@ pub struct Plan {
     pub records: bool,
     /// Whether backups are taken, and restored.
     pub backups: bool,
+    /// Whether tables are compared with logs and Delta tables.
+    pub audits: bool,
     /// Every third action changes a table, and the catalog fails often.
     pub changes_often: bool,
     /// The number of tables in 100 that give each row a value of AUTO_INCREMENT.
@@ -77,6 +79,7 @@ impl Plan {
         let rights = beside.one_in(3);
         let records = beside.one_in(3);
         let backups = beside.one_in(4);
+        let audits = beside.one_in(3);
         Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
             unique_tables: dice.pick(&[0, 0, 50, 100]),
@@ -92,6 +95,7 @@ impl Plan {
             rights,
             records,
             backups,
+            audits,
             rounds: dice.between(2, 4),
             clients: dice.between(2, 6),
             actions: dice.between(3, 12),

@@ -5,6 +5,7 @@
 //! in order. In the end it starts once more without faults, flushes, and the Delta logs alone must have
 //! everything.
 
+use crate::audits;
 use crate::backups;
 use crate::clients::client;
 use crate::counts::Counts;
@@ -460,6 +461,9 @@ fn work(world: &Rc<World>) -> bool {
     drop(ingest);
     if world.plan.backups {
         world.machine.spawn_local(backups::operator(Rc::clone(world)));
+    }
+    if world.plan.audits {
+        world.machine.spawn_local(audits::auditor(Rc::clone(world)));
     }
     let end = run_until(world, || world.busy.get() == 0);
     match end {

@@ -7,7 +7,7 @@
 use crate::file_calls::FileCall;
 use crate::parse::{
     Backup, BrokerLoad, CreateTableAs, Export, JobsBy, Outfile, PartitionBy, PartitionItem, Recover,
-    RecycledId, ViewStatement,
+    RecycledId, Verify, ViewStatement,
 };
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
@@ -97,6 +97,7 @@ pub enum Statement {
     },
     RoutineLoad(Box<RoutineLoad>),
     Backup(Box<Backup>),
+    Verify(Verify),
     Export(Box<Export>),
     CancelExport {
         db: Option<String>,

@@ -116,6 +116,7 @@ impl Statement {
             | Self::CancelAlter { .. }
             | Self::Decommission { cancels: true, .. } => "CANCEL",
             Self::Backup(_) => "BACKUP",
+            Self::Verify(_) => "VERIFY",
             Self::Export(_) => "EXPORT",
             Self::CleanLabel { .. } => "CLEAN",
             Self::Query(_) | Self::Outfile(_) | Self::SelectInto { .. } => "SELECT",

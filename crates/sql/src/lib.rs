@@ -49,7 +49,7 @@ pub use parse::{CreateTableAs, CreateView, ViewBody, ViewStatement};
 pub use parse::{HttpStream, parse, parse_compatible, parse_csv_schema, parse_expression};
 pub use parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
 pub use parse::{Recover, Recovered, RecycledId};
-pub use parse::{parse_http_stream, parse_query};
+pub use parse::{Verify, parse_http_stream, parse_query};
 pub use replays::ReplayQuery;
 pub use secrets::{Redacted, is_secret_property, outline, redacted, without_secrets};
 pub use split::split;

@@ -30,6 +30,7 @@ mod types;
 pub(crate) mod unsupported;
 mod update;
 mod user;
+mod verify;
 mod view;
 
 #[cfg(test)]
@@ -43,6 +44,7 @@ pub use http_stream::{HttpStream, parse_http_stream};
 pub use outfile::{HiddenProperties, Outfile};
 pub use partition::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
 pub use recycle::{Recover, Recovered, RecycledId};
+pub use verify::Verify;
 pub use view::{CreateView, ViewBody, ViewStatement};
 
 use crate::ast::{ColumnSpec, Expr, SelectQuery, Statement};
@@ -149,6 +151,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         "CLEAN" => broker_load::clean_label(cursor),
         "CANCEL" => broker_load::cancel(cursor),
         "BACKUP" => backup::backup(cursor),
+        "VERIFY" => verify::verify(cursor),
         "EXPORT" => export::export(cursor),
         "DELETE" => delete::delete(cursor),
         "UPDATE" => update::update(cursor),

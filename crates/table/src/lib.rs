@@ -35,9 +35,9 @@ pub use place::s3::{S3Location, S3Options};
 pub use place::storage::TableStorage;
 pub use place::store::TableStore;
 pub use table::{
-    CompactReport, CopiedFiles, DeleteReport, FlushReport, FoundRows, KeptFile, KeyFinder, Leaving,
-    ObjectRoot, OwnRows, Publication, Recast, Replaced, RowUpdate, SchemaChange, Stuck, SweepReport, Table,
-    TableCut, Watch, changed_def,
+    CompactReport, CopiedFiles, DeleteReport, DeltaFacts, FlushReport, FoundRows, KeptFile, KeyFinder,
+    Leaving, ObjectRoot, OwnRows, Publication, Recast, Replaced, RowUpdate, SchemaChange, Stuck, SweepReport,
+    Table, TableCut, Watch, changed_def,
 };
 pub use view::memtable::MemPart;
 pub use view::schema::physical_arrow;

@@ -14,7 +14,7 @@ mod entries;
 mod replay;
 mod state;
 
-pub(crate) use state::{LogChange, LogState};
+pub(crate) use state::{LogChange, LogState, count_rows};
 
 use entries::LogFiles;
 pub(crate) use entries::{LogPart, log_part};
@@ -138,8 +138,17 @@ impl DeltaLog {
 
     /// Reads the newest state. The schema of `def` is for the statistics of files.
     pub(crate) async fn load(&self, def: &TableDef) -> Result<LogState, TableError> {
+        self.load_state(def, None).await
+    }
+
+    /// Reads the state at a version. The schema of `def` is for the statistics of files.
+    pub(crate) async fn state_at(&self, def: &TableDef, version: u64) -> Result<LogState, TableError> {
+        self.load_state(def, Some(version)).await
+    }
+
+    async fn load_state(&self, def: &TableDef, version: Option<u64>) -> Result<LogState, TableError> {
         host::foreign(async {
-            let table = self.load_table(None).await?;
+            let table = self.load_table(version).await?;
             LogState::read(&table, &self.app_ids(def), &self.location, &def.schema).await
         })
         .await

@@ -15,6 +15,7 @@ mod delta_versions;
 mod publish;
 mod rewrite;
 mod stuck;
+mod verify;
 
 pub use change::heavy::{Recast, SchemaChange, Watch, changed_def};
 pub use change::recycle::{KeptFile, Leaving};
@@ -29,6 +30,7 @@ pub use rewrite::flush::FlushReport;
 pub use rewrite::sweep::SweepReport;
 pub use rewrite::update::RowUpdate;
 pub use stuck::Stuck;
+pub use verify::DeltaFacts;
 
 use crate::ambient::now_ms;
 use crate::error::TableError;

@@ -45,6 +45,7 @@ enum Command {
     Restore(restore::Restore),
     Sql(tributary_cli::Sql),
     Status(tributary_cli::Status),
+    Verify(tributary_cli::Verify),
     #[command(hide = true)]
     Generate(tributary_cli::Generate),
     Torture(torture::TortureArgs),
@@ -110,6 +111,7 @@ fn main() -> ExitCode {
         Command::Restore(restore) => restore.run(),
         Command::Sql(sql) => return sql.run(),
         Command::Status(status) => return status.run(),
+        Command::Verify(verify) => return verify.run(),
         Command::Generate(generate) => generate.run(Cli::command()).map_err(Into::into),
         Command::Torture(torture) => return torture.run(),
         Command::Wal(command) => match command.run() {

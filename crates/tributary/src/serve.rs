@@ -321,6 +321,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
         max_concurrent_loads: settings.max_concurrent_loads,
         error_log_keep: settings.load_error_log_reserve_hours,
         dynamic_partition_interval: settings.dynamic_partition_check_interval_seconds,
+        verify_interval: settings.verify_interval_seconds,
         trash_expire: settings.catalog_trash_expire_second,
         audit: AuditOptions {
             directory: settings.audit_log_dir.clone(),

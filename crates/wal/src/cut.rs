@@ -4,10 +4,15 @@
 //! agrees with what is before the cuts, in all logs. Copies of a cut's pieces are a log that is read back like one whose process
 //! ended there. The files stay as they are as long as nothing is released ([`Wal::release`]); that is up to the caller.
 //!
-//! Not its business: where the copies go.
+//! Not its business: where the copies go, and the meaning of the entries.
 
 use crate::core::LogCore;
+use crate::disk::Disk;
+use crate::entry::Entry;
+use crate::error::WalError;
 use crate::log::Wal;
+use crate::segment::format::decode_entry;
+use crate::segment::reader::SegmentReader;
 use std::path::PathBuf;
 use tributary_types::Lsn;
 use tributary_types::lock::RankedGuard;
@@ -27,6 +32,8 @@ pub struct Cut {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub path: PathBuf,
+    /// The LSN of its first frame.
+    pub first: Lsn,
     /// How much of the file counts, from its beginning.
     pub bytes: u64,
 }
@@ -39,10 +46,42 @@ impl Cut {
             .inventory
             .closed_beyond(released)
             .into_iter()
-            .map(|segment| Piece { bytes: segment.used_bytes(), path: segment.path })
+            .map(|segment| Piece { bytes: segment.used_bytes(), first: segment.first, path: segment.path })
             .collect();
-        pieces.push(Piece { path: active.path().to_owned(), bytes: active.used_bytes() });
+        pieces.push(Piece {
+            path: active.path().to_owned(),
+            first: active.first(),
+            bytes: active.used_bytes(),
+        });
         Self { dir: wal.dir().to_owned(), end: active.end(), pieces }
+    }
+
+    /// Passes the entries to `visit`, oldest first, read from the files as they are on the disk now.
+    ///
+    /// # Errors
+    /// [`WalError::Damaged`] where a frame is missing or its checksum is wrong, [`WalError::Io`].
+    pub fn read(&self, disk: &dyn Disk, visit: &mut dyn FnMut(Entry)) -> Result<(), WalError> {
+        for piece in &self.pieces {
+            let mut reader = SegmentReader::open(disk, &piece.path, piece.first)?;
+            while reader.offset() < piece.bytes {
+                let offset = reader.offset();
+                let frame = reader.next_frame()?;
+                let frame = frame.map_err(|none| WalError::damaged(&piece.path, offset, none.reason))?;
+                let mut at = 0;
+                for _ in 0..frame.entries {
+                    let Some((entry, next)) = decode_entry(&frame.payload, at) else {
+                        return Err(WalError::damaged(
+                            &piece.path,
+                            offset,
+                            "an entry is longer than its frame",
+                        ));
+                    };
+                    visit(entry);
+                    at = next;
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -115,12 +154,30 @@ mod tests {
         for tag in 20..30 {
             log.append(vec![entry(tag)]).await.unwrap();
         }
+        let mut read = Vec::new();
+        cut.read(&disk, &mut |entry| read.push(entry.tag)).unwrap();
+        assert_eq!(read, (0..20).collect::<Vec<u32>>());
         copy(&disk, &cut, there);
         let (copied, tags) = open(&disk, there);
         assert_eq!(tags, (0..20).collect::<Vec<u32>>());
         copied.append(vec![entry(99)]).await.unwrap();
         copied.shutdown();
         assert_eq!(open(&disk, there).1.len(), 21, "it goes on");
+    }
+
+    #[tokio::test]
+    async fn a_byte_that_changed_on_the_disk_is_found() {
+        let disk = MemDisk::new();
+        let (log, _) = open(&disk, Path::new("/wal"));
+        for tag in 0..3 {
+            log.append(vec![entry(tag)]).await.unwrap();
+        }
+        let cut = at_rest(&[&log], |cuts| cuts[0].clone()).unwrap();
+        let file = disk.open(&cut.pieces[0].path, OpenMode::Existing).unwrap();
+        file.write_all_at(&[9], cut.pieces[0].bytes - 2000).unwrap();
+        let mut read = 0;
+        let error = cut.read(&disk, &mut |_| read += 1).unwrap_err();
+        assert!(matches!(error, WalError::Damaged { .. }) && read == 2, "{read}: {error}");
     }
 
     #[tokio::test]

@@ -150,6 +150,7 @@ const STATEMENTS: &[&str] = &[
     "ALTER INSTANCE RELOAD TLS",
     "ALTER SYSTEM DECOMMISSION BACKEND 'h:1'",
     "BACKUP SERVER",
+    "VERIFY TABLE d.t FULL",
     "KILL QUERY 1",
     "UNLOCK TABLES",
     "LOCK TABLES d.t READ",
@@ -166,7 +167,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 57] = [
+const KINDS: [&str; 58] = [
     "cancel alter table",
     "empty",
     "create database",
@@ -214,6 +215,7 @@ const KINDS: [&str; 57] = [
     "reload tls",
     "decommission",
     "backup",
+    "verify",
     "savepoint",
     "select into",
     "without effect",
@@ -259,6 +261,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::BrokerLoad(_) => "broker load",
         Statement::CancelLoad { .. } => "cancel load",
         Statement::Backup(_) => "backup",
+        Statement::Verify(_) => "verify",
         Statement::Export(_) => "export",
         Statement::CancelExport { .. } => "cancel export",
         Statement::CleanLabel { .. } => "clean label",

@@ -5,12 +5,15 @@
 //!
 //! Not here: the contents of lines.
 
+use rustix::fs::FallocateFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 const NAME: &str = "audit.log";
+/// Disk space that is allocated at a time.
+const RESERVED_BYTES: u64 = 64 << 20;
 
 /// Makes the directory if necessary, and checks that a file in it can be written.
 ///
@@ -31,7 +34,32 @@ pub(super) struct Files {
     directory: PathBuf,
     bytes_max: u64,
     count: u64,
-    current: Option<(File, u64)>,
+    current: Option<Current>,
+}
+
+/// The file that is written.
+#[derive(Debug)]
+struct Current {
+    file: File,
+    bytes: u64,
+    /// Bytes of it for which there is space.
+    reserved: u64,
+}
+
+impl Current {
+    /// Allocates disk space ahead of the lines. A file system that allocates it for each write does so together with what else waits
+    /// for the disk, and syncs of the write-ahead log wait for that, too.
+    fn reserve(&mut self, bytes_max: u64) {
+        if self.bytes >= self.reserved && self.reserved < bytes_max {
+            let more = RESERVED_BYTES.min(bytes_max - self.reserved);
+            if let Err(error) =
+                rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.reserved, more)
+            {
+                tracing::debug!(%error, "the audit log's file grows as it is written");
+            }
+            self.reserved += more;
+        }
+    }
 }
 
 impl Files {
@@ -45,23 +73,24 @@ impl Files {
     /// The lines that are left are not in the file, and may be written again.
     pub fn write(&mut self, lines: &mut &[u8]) -> io::Result<()> {
         while !lines.is_empty() {
-            let (file, bytes) = match &mut self.current {
+            let current = match &mut self.current {
                 Some(current) => current,
                 None => self.current.insert(opened(&self.directory.join(NAME))?),
             };
-            let fitting = fitting(lines, self.bytes_max.saturating_sub(*bytes));
-            if fitting == 0 && *bytes > 0 {
+            let fitting = fitting(lines, self.bytes_max.saturating_sub(current.bytes));
+            if fitting == 0 && current.bytes > 0 {
                 self.rotate()?;
                 continue;
             }
+            current.reserve(self.bytes_max);
             let (now, later) = lines.split_at(fitting.max(first_line(lines)));
-            if let Err(error) = file.write_all(now) {
-                let cut = file.set_len(*bytes);
+            if let Err(error) = current.file.write_all(now) {
+                let cut = current.file.set_len(current.bytes);
                 // It is opened again, and begins with a line of its own.
                 self.current = None;
                 return Err(cut.err().unwrap_or(error));
             }
-            *bytes += now.len() as u64;
+            current.bytes += now.len() as u64;
             *lines = later;
         }
         Ok(())
@@ -97,20 +126,20 @@ fn first_line(lines: &[u8]) -> usize {
 }
 
 /// The file and its length. A line that a crash cut off is ended.
-fn opened(path: &Path) -> io::Result<(File, u64)> {
+fn opened(path: &Path) -> io::Result<Current> {
     let mut file = open(path)?;
     let bytes = file.metadata()?.len();
     if bytes == 0 {
-        return Ok((file, 0));
+        return Ok(Current { file, bytes, reserved: 0 });
     }
     let mut last = [0];
     file.seek(SeekFrom::End(-1))?;
     file.read_exact(&mut last)?;
     if last == *b"\n" {
-        return Ok((file, bytes));
+        return Ok(Current { file, bytes, reserved: bytes });
     }
     file.write_all(b"\n")?;
-    Ok((file, bytes + 1))
+    Ok(Current { file, bytes: bytes + 1, reserved: bytes + 1 })
 }
 
 #[cfg(test)]
@@ -142,6 +171,22 @@ mod tests {
         alone.write(&mut &b"7\n"[..]).expect("written");
         alone.write(&mut &b"8\n"[..]).expect("written");
         assert_eq!(text(&inside, "audit.log"), "8\n");
+    }
+
+    #[test]
+    fn disk_space_is_allocated_ahead_and_is_not_part_of_the_file() {
+        use std::os::unix::fs::MetadataExt;
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut files = Files::new(directory.path().to_owned(), 1 << 20, 2);
+        files.write(&mut &b"1\n"[..]).expect("written");
+        let found = fs::metadata(directory.path().join(NAME)).expect("it");
+        assert_eq!(found.len(), 2);
+        // Unless the file system can't.
+        assert!(
+            matches!(found.blocks() * 512, 0..=8192 | 0x10_0000..=0x11_0000),
+            "{} blocks",
+            found.blocks()
+        );
     }
 
     #[test]

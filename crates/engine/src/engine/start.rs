@@ -37,6 +37,7 @@ use crate::node::table_storage;
 use crate::node::wal_dirs::{self, WalDirs};
 use crate::queries::Queries;
 use crate::queries::namespace::{EngineNamespace, Facts, ShownJobs};
+use crate::verify::Verifier;
 use crate::watch::{self, Looked, Sizes, Watch};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
@@ -193,6 +194,7 @@ impl Engine {
             options.audit.table_days,
         );
         let server_uuid = uuid_of(&node.id());
+        let verifier = Verifier::new(Arc::clone(&ingest), Arc::clone(&ddl), metrics.registry())?;
         let engine = Arc::new(Self {
             catalog,
             ingest,
@@ -215,6 +217,7 @@ impl Engine {
             stored_globals: tokio::sync::Mutex::default(),
             audit_table,
             backing_up: tokio::sync::Mutex::default(),
+            verifier,
             running: Running { background: Mutex::default(), _shown: shown, node, wal_dirs, _lock: lock },
         });
         let started = format!(
@@ -250,6 +253,7 @@ impl Engine {
             self.repeat("watching", Self::watch),
             self.repeat("writing_audit", Self::write_audit),
             self.repeat("draining", Self::drain),
+            self.repeat("verifying", Self::verify_repeatedly),
         ]);
         self.running.background.lock().extend(tasks);
     }
@@ -276,6 +280,10 @@ impl Engine {
     /// The identity of this node.
     pub(crate) fn node_file(&self) -> &NodeFile {
         &self.running.node
+    }
+
+    async fn verify_repeatedly(self: Arc<Self>) -> Duration {
+        self.verifier.verify_repeatedly(self.options.verify_interval).await
     }
 
     async fn write_audit(self: Arc<Self>) -> Duration {
@@ -339,6 +347,7 @@ impl Engine {
             health: self.health(),
             failures: self.requests.failures.recent(Instant::now()),
             jobs: self.jobs.routine_views(),
+            wrong: self.verifier.wrong(),
             lost_lines: log_lines_dropped() + self.requests.audit.lost(),
         };
         self.facts.watch.look(&looked, sizes);

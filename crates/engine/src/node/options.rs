@@ -50,6 +50,8 @@ pub struct EngineOptions {
     pub spool_limit_bytes: u64,
     /// How often partitions are made and dropped by the clock.
     pub dynamic_partition_interval: Duration,
+    /// How often tables are compared with their logs; zero: only when asked.
+    pub verify_interval: Duration,
     /// How long dropped objects can be recovered; 0: not at all.
     pub trash_expire: Duration,
     /// The directory below which statements may read local files; `None`: none.

@@ -114,6 +114,19 @@ pub(crate) struct RoutineView {
     pub rows_per_second: u64,
 }
 
+/// A table that was found wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WrongTable {
+    pub table: TableId,
+    pub name: String,
+    /// Its first fault.
+    pub fault: String,
+    /// How many more there are.
+    pub more: usize,
+    /// When it was found first, in milliseconds since 1970.
+    pub since_ms: i64,
+}
+
 /// The server at the moment of a look.
 pub(crate) struct Looked<'a> {
     pub ingest: &'a Ingest,
@@ -125,6 +138,8 @@ pub(crate) struct Looked<'a> {
     pub health: Health,
     pub failures: Vec<ClientFailures>,
     pub jobs: Vec<RoutineView>,
+    /// Tables that were found wrong.
+    pub wrong: Vec<WrongTable>,
     /// Lines of the log and records of the audit log that were lost since the start.
     pub lost_lines: u64,
 }
@@ -166,6 +181,7 @@ impl Memory {
         found.extend(looked.failures.iter().filter(|failures| failures.count >= FAILURES_MIN).map(of_client));
         found.extend(self.of_rejects(looked, now));
         found.extend(looked.jobs.iter().filter_map(of_job));
+        found.extend(looked.wrong.iter().map(of_wrong_table));
         found.extend(self.of_clock(now, now_ms));
         found.extend(self.descriptors(now).and_then(of_descriptors));
         found.extend(self.of_lost_lines(looked.lost_lines, now));
@@ -433,6 +449,18 @@ fn of_client(failures: &ClientFailures) -> Finding {
     };
     let finding = Finding::new(kind, text).of_subject(subject).way_out(way_out);
     if newest.is_empty() { finding } else { finding.cause(format!("The newest error: {newest}")) }
+}
+
+fn of_wrong_table(wrong: &WrongTable) -> Finding {
+    let WrongTable { table, name, fault, more, since_ms } = wrong;
+    let others = if *more == 0 { String::new() } else { format!(" (and {more} more faults)") };
+    let finding = Finding::new(ProblemKind::TableWrong, format!("Table {name} does not have the rows that it should have."))
+        .cause(sentence(&format!("{fault}{others}")))
+        .way_out(format!(
+            "Keep the directories of the log and of the table as they are; VERIFY TABLE {name} FULL says everything. Restore damaged \
+             files from a copy, or restart the server, which reads the log again."
+        ));
+    Finding { since_ms: Some(*since_ms), ..finding.of_table(*table) }
 }
 
 fn of_job(job: &RoutineView) -> Option<Finding> {

@@ -37,6 +37,7 @@ pub(crate) enum ProblemKind {
     WorkEnded,
     NotReady,
     GroupStranded,
+    TableWrong,
     SlowLog,
     LogFull,
     TableLags,
@@ -56,10 +57,11 @@ pub(crate) enum ProblemKind {
 }
 
 impl ProblemKind {
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 20] = [
         Self::WorkEnded,
         Self::NotReady,
         Self::GroupStranded,
+        Self::TableWrong,
         Self::SlowLog,
         Self::LogFull,
         Self::TableLags,
@@ -83,6 +85,7 @@ impl ProblemKind {
             Self::WorkEnded => "WORK_ENDED",
             Self::NotReady => "NOT_READY",
             Self::GroupStranded => "GROUP_STRANDED",
+            Self::TableWrong => "TABLE_WRONG",
             Self::SlowLog => "SLOW_LOG",
             Self::LogFull => "LOG_FULL",
             Self::TableLags => "TABLE_LAGS",
@@ -104,7 +107,7 @@ impl ProblemKind {
 
     const fn severity(self) -> Severity {
         match self {
-            Self::WorkEnded | Self::NotReady | Self::GroupStranded => Severity::Critical,
+            Self::WorkEnded | Self::NotReady | Self::GroupStranded | Self::TableWrong => Severity::Critical,
             _ => Severity::Warning,
         }
     }

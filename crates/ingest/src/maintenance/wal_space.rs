@@ -24,7 +24,7 @@ fn queue_bytes() -> u64 {
 pub struct WalSpace {
     pub dir: PathBuf,
     pub wal: Wal,
-    disk: Arc<dyn Disk>,
+    pub(super) disk: Arc<dyn Disk>,
     /// A percentage is of the disk's available bytes.
     limit: Portion,
     reading: Mutex<Option<(Instant, u64)>>,

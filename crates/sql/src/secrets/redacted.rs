@@ -11,7 +11,7 @@ use std::borrow::Cow;
 const FOUND_BYTES_MIN: usize = 4;
 
 /// First words of statements. Any other first word may be anything.
-const WORDS: [&str; 49] = [
+const WORDS: [&str; 50] = [
     "ADMIN",
     "ALTER",
     "ANALYZE",
@@ -60,6 +60,7 @@ const WORDS: [&str; 49] = [
     "TRUNCATE",
     "UPDATE",
     "USE",
+    "VERIFY",
     "WITH",
 ];
 

@@ -193,7 +193,7 @@ fn refuse_partitions(metadata: &Metadata, location: &str) -> Result<(), TableErr
 }
 
 /// The rows of a file whose writer left no statistics, from its Parquet footer.
-async fn count_rows(
+pub(crate) async fn count_rows(
     store: &Arc<dyn ObjectStore>,
     path: &Path,
     file_bytes: u64,

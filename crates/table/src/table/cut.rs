@@ -6,13 +6,14 @@ use crate::table::Table;
 use crate::view::snapshot::Snapshot;
 use std::collections::HashSet;
 use std::sync::Arc;
-use tributary_types::TableId;
+use tributary_types::{TableDef, TableId, Version};
 
 /// A table at one moment: all that its copy needs beside the write-ahead log of that moment.
 #[derive(Clone)]
 pub struct TableCut {
     pub id: TableId,
     snapshot: Arc<Snapshot>,
+    persisted: Version,
     /// Files of large loads, prepared ones among them, of dropped partitions that can be recovered, and files that left the
     /// snapshot before the Delta log had them. Some may still be written.
     beside: HashSet<String>,
@@ -29,6 +30,30 @@ impl TableCut {
     #[must_use]
     pub fn location(&self) -> &str {
         &self.snapshot.def.location
+    }
+
+    /// The table's definition.
+    #[must_use]
+    pub fn def(&self) -> Arc<TableDef> {
+        Arc::clone(&self.snapshot.def)
+    }
+
+    /// The last version that queries see.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.snapshot.version
+    }
+
+    /// A version up to which the Delta log has all rows; it may have later ones.
+    #[must_use]
+    pub fn persisted(&self) -> Version {
+        self.persisted
+    }
+
+    /// Rows that queries see. In a table whose rows supersede others there may be more, until they are settled.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.snapshot.rows()
     }
 
     /// Data files and deletion vectors that the version of the Delta log may lack, and perhaps files that are without use or not
@@ -54,7 +79,8 @@ impl Table {
             unflushed.left.iter().map(|left| left.path.clone()).collect()
         };
         beside.extend(self.root.unpublished.lock().iter().cloned());
-        TableCut { id: self.id, snapshot: self.snapshot.load_full(), beside }
+        let persisted = self.persisted_version();
+        TableCut { id: self.id, snapshot: self.snapshot.load_full(), persisted, beside }
     }
 
     /// Whether the table's Delta log is where it was at the cut.

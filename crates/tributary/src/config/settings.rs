@@ -238,6 +238,9 @@ settings! {
     /// How often dynamic partitions are created and dropped.
     dynamic_partition_check_interval_seconds: Duration = "600", seconds(1, COUNT_MAX);
 
+    /// How often the server compares what its logs have with what queries see and with the Delta tables, like VERIFY. 0: only when asked.
+    verify_interval_seconds: Duration = "86400", seconds(0, COUNT_MAX);
+
     /// How long a database, table or partition that was dropped without FORCE can be recovered. 0: not at all.
     catalog_trash_expire_second: Duration = "86400", seconds(0, COUNT_MAX);
 

@@ -114,7 +114,7 @@ fn file_of_table(server: &Server, suffix: &str) -> PathBuf {
     file_of(server, "db", suffix)
 }
 
-fn file_of(server: &Server, database: &str, suffix: &str) -> PathBuf {
+pub fn file_of(server: &Server, database: &str, suffix: &str) -> PathBuf {
     let tables = server.data().join("tables").join(database);
     let table = std::fs::read_dir(&tables).expect("tables").next().expect("one").expect("a table").path();
     let folder = if suffix == ".json" { table.join("_delta_log") } else { table };

@@ -107,4 +107,5 @@ mod two_phase;
 mod unique;
 mod upserts;
 mod variables;
+mod verify;
 mod views;

@@ -93,6 +93,7 @@ impl EngineSession {
             Statement::Backup(backup) => {
                 return Answer::grid(&killed.wait(engine.backup(*backup)).await??);
             }
+            Statement::Verify(verify) => return self.run_verify(&verify).await,
             Statement::Decommission { backends, cancels } => engine.decommission(&backends, !cancels)?,
             Statement::CleanLabel { db, label } => {
                 let db = self.database_or(db.as_deref())?;

@@ -38,6 +38,8 @@ fn part(path: &str) -> PathBuf {
 pub struct Finished {
     name: String,
     pub is_success: bool,
+    /// `None`: a signal ended it.
+    pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
@@ -47,6 +49,7 @@ impl Finished {
         Self {
             name: name.to_owned(),
             is_success: output.status.success(),
+            code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }

@@ -5,6 +5,5 @@
 pub(crate) mod array_cells;
 pub(crate) mod cell;
 pub(crate) mod convert;
-pub(crate) mod escapes;
 pub(crate) mod nested;
 pub(crate) mod reject;

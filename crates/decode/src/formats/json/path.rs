@@ -1,8 +1,8 @@
 //! Paths into a value: `$.a.b`, `$.a[0]`, `$.a[*].b`, `$."odd key"`, and `$` for all of it.
 
 use super::scan::Cursor;
-use crate::cells::escapes::unescape;
 use crate::formats::format::FormatError;
+use tributary_types::escapes::unescape;
 
 /// A path of the properties `jsonpaths` and `json_root`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use super::JsonFormat;
 use super::keys::Keys;
 use super::path::JsonPath;
 use super::scan::{Cursor, Defect, Flaw, Stop, compact};
-use crate::cells::escapes::unescape;
 use crate::cells::reject::{Place, Reject, RejectCode};
+use tributary_types::escapes::unescape;
 
 /// Takes the values of rows. Every field gets one value per row.
 pub(super) trait RowSink {

@@ -418,7 +418,7 @@ pub(super) fn compact(raw: &[u8], quotes_numbers: bool, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cells::escapes::unescape;
+    use tributary_types::escapes::unescape;
 
     fn flaw(text: &str) -> Option<(usize, Flaw)> {
         check(text.as_bytes()).err().map(|defect| (defect.at, defect.flaw))

@@ -1,7 +1,10 @@
 //! JSON's escapes in strings, which texts of nested values have, too.
 
-/// Appends a string's characters to `out`. `Err`: where a half character is, from the beginning of `raw`.
-pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> Result<(), usize> {
+/// Appends a string's characters to `out`.
+///
+/// # Errors
+/// Where a half character is, from the beginning of `raw`.
+pub fn unescape(raw: &[u8], out: &mut Vec<u8>) -> Result<(), usize> {
     let mut at = 0;
     while let Some(length) = memchr::memchr(b'\\', &raw[at..]) {
         out.extend_from_slice(&raw[at..at + length]);

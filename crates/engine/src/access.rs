@@ -211,6 +211,8 @@ fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Objec
             | Show::ProcedureStatus { .. }
             | Show::FunctionStatus { .. }
             | Show::Plugins
+            | Show::DataTypes
+            | Show::Functions { .. }
             | Show::Privileges
             | Show::Unused(_)
             | Show::Catalogs { .. } => (Privilege::Connect, Object::Server),

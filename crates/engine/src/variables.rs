@@ -45,6 +45,13 @@ enum Effect {
     ReadOnly,
 }
 
+impl Effect {
+    /// Whether a session can set such a variable.
+    const fn is_of_sessions(self) -> bool {
+        matches!(self, Self::Obeyed | Self::Session | Self::Kept)
+    }
+}
+
 /// A system variable, without its value.
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
@@ -125,13 +132,6 @@ struct State {
     values: Values,
     /// The shown form of the values; computed on first use.
     shown: OnceLock<Arc<BTreeMap<String, String>>>,
-}
-
-impl Clone for State {
-    /// A copy is only made to be changed, so the shown form is computed again.
-    fn clone(&self) -> Self {
-        Self { values: self.values.clone(), shown: OnceLock::new() }
-    }
 }
 
 impl Variables {
@@ -221,12 +221,34 @@ impl Variables {
         Ok(())
     }
 
+    /// Takes all variables that a session can set back to their defaults.
+    pub fn reset_all(&mut self) {
+        let mut values = self.0.values.clone();
+        for variable in VARIABLES.iter().filter(|variable| variable.effect.is_of_sessions()) {
+            (variable.reset)(&mut values, &Values::default());
+        }
+        *self = Self(Arc::new(State { values, shown: OnceLock::new() }));
+    }
+
+    /// The variables that can be set for all sessions and have another value than by default.
+    #[must_use]
+    pub fn changed(&self) -> Vec<&'static str> {
+        let defaults = Self::default();
+        let is_changed = |variable: &&Variable| {
+            !matches!(variable.effect, Effect::Session | Effect::ReadOnly | Effect::Fixed)
+                && self.get(variable) != defaults.get(variable)
+        };
+        VARIABLES.iter().filter(is_changed).map(|variable| variable.name).collect()
+    }
+
     /// Takes a variable back to its default, as if it had never been set.
     ///
     /// # Errors
     /// [`ErrorCode::UnknownVariable`].
     pub fn reset(&mut self, name: &str) -> Result<(), SqlError> {
-        (find(name)?.reset)(&mut Arc::make_mut(&mut self.0).values, &Values::default());
+        let mut values = self.0.values.clone();
+        (find(name)?.reset)(&mut values, &Values::default());
+        *self = Self(Arc::new(State { values, shown: OnceLock::new() }));
         Ok(())
     }
 }

@@ -7,10 +7,12 @@ mod views;
 
 use crate::error::{external, no_database, no_table, plan_error};
 use crate::facts::info_schema;
+use crate::facts::show::nodes;
 use crate::functions;
 use crate::meaning::set_operations::SetOperations;
 use crate::model::SessionView;
 use crate::namespace::Namespace;
+use crate::scan::numbers;
 use crate::scan::provider::SnapshotProvider;
 use crate::scan::table_functions::TableFunctions;
 use crate::types::metadata::{declared_name, spelled};
@@ -55,8 +57,8 @@ pub struct StatementContext<'a> {
     pub read: Arc<Mutex<ReadTables>>,
     pub tables: Mutex<HashMap<(String, String), Arc<dyn TableSource>>>,
     pub sets: Arc<SetOperations>,
-    /// `sets`, in the form that the planner requires.
-    pub relation_planners: [Arc<dyn RelationPlanner>; 1],
+    /// `sets` and lateral views, in the form that the planner requires.
+    pub relation_planners: [Arc<dyn RelationPlanner>; 2],
     pub within: Within,
     /// A view that may not be read: the one being created from the query.
     pub forbidden: Option<(String, String)>,
@@ -212,8 +214,14 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn get_table_function_source(&self, name: &str, args: Vec<Expr>) -> Result<Arc<dyn TableSource>> {
-        match self.functions.get(name, &args) {
-            Some(provider) => Ok(provider_as_source(Arc::clone(provider))),
+        if let Some(provider) = self.functions.get(name, &args) {
+            return Ok(provider_as_source(Arc::clone(provider)));
+        }
+        if let Some(numbers) = numbers::called(name, &args)? {
+            return Ok(provider_as_source(numbers));
+        }
+        match nodes::called(name, &**self.namespace).map_err(external)? {
+            Some(rows) => Ok(provider_as_source(info_schema::table_of(&rows)?)),
             None => plan_err!("Can not find table function '{name}'"),
         }
     }

@@ -13,6 +13,7 @@ use crate::deep::{OnDeepStack, planned};
 use crate::error::plan_error;
 use crate::explain::{self, ReadTables};
 use crate::functions::dates::zone::{self, SessionZone};
+use crate::meaning::lateral_views::LateralViews;
 use crate::meaning::operators::{CoercionRule, OperatorPlanner};
 use crate::meaning::rewrite::Rewritten;
 use crate::meaning::set_operations::SetOperations;
@@ -460,7 +461,7 @@ impl QueryEngine {
             settled,
             read: Arc::default(),
             tables: Mutex::new(HashMap::new()),
-            relation_planners: [Arc::clone(&sets) as Arc<dyn RelationPlanner>],
+            relation_planners: [Arc::clone(&sets) as Arc<dyn RelationPlanner>, Arc::new(LateralViews)],
             sets,
             within: Within::default(),
             forbidden: None,

@@ -33,6 +33,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use std::fmt::Write as _;
@@ -291,6 +292,8 @@ fn text(plan: &dyn ExecutionPlan) -> Option<String> {
         "Cross join".to_owned()
     } else if plan.is::<UnionExec>() {
         "Union".to_owned()
+    } else if plan.is::<UnnestExec>() {
+        "A row for each element".to_owned()
     } else if plan.is::<EmptyExec>() {
         "No rows".to_owned()
     } else if plan.is::<PlaceholderRowExec>() {

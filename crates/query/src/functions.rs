@@ -20,7 +20,7 @@ pub mod states;
 pub mod system;
 mod text;
 
-pub use declared::{Declared, Family, Means, declared, meant, refused};
+pub use declared::{ALL, Declared, Family, Means, declared, meant, refused};
 pub use json::variant::MEMBER;
 pub use numbers::sum::sum;
 pub use text::strings::by_backslash;

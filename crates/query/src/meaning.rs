@@ -5,6 +5,7 @@
 //! (`functions`).
 
 pub mod coercion;
+pub mod lateral_views;
 pub mod operators;
 pub mod rewrite;
 pub mod set_operations;

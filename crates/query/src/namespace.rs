@@ -99,6 +99,13 @@ pub trait Namespace: Send + Sync + 'static {
         let _ = table;
         Vec::new()
     }
+    /// Checks that the user may see the nodes of the server.
+    ///
+    /// # Errors
+    /// The user may not.
+    fn check_shows_server(&self) -> Result<(), SqlError> {
+        Ok(())
+    }
     fn server_facts(&self) -> ServerFacts;
     /// Variables of `SHOW GLOBAL VARIABLES` by lower-case name.
     fn global_variables(&self) -> Vec<(String, String)>;

@@ -3,6 +3,7 @@
 //! Not here: the resolution of names (`context`), and the use of the rows.
 
 pub mod files;
+pub mod numbers;
 pub mod provider;
 pub mod stream_table;
 pub mod table_functions;

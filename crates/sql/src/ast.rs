@@ -715,6 +715,8 @@ pub enum Scope {
 pub enum SetItem {
     /// A system variable; `name` is in lower case, without `@@`.
     Variable { scope: Scope, name: String, value: SetValue },
+    /// All system variables get their defaults.
+    AllVariables { scope: Scope },
     /// `@name`, without the `@`, in lower case.
     UserVariable { name: String, value: SetValue },
     /// `SET NAMES`; `None` is `DEFAULT`.
@@ -930,6 +932,13 @@ pub enum Show {
     Privileges,
     /// A part of MySQL's servers that this one does not have.
     Unused(UnusedPart),
+    DataTypes,
+    /// `is_builtin`: the server's; else functions made by users, of which there are none.
+    Functions {
+        is_builtin: bool,
+        full: bool,
+        filter: Option<ShowFilter>,
+    },
     Catalogs {
         filter: Option<ShowFilter>,
     },

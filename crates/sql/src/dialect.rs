@@ -5,6 +5,7 @@
 //! - XOR binds less than AND and more than OR (sqlparser: more than a comparison).
 //! - `DIV` is left-associative and binds like `*` (sqlparser lets it swallow all that follows).
 //! - `INTERVAL(n, a, b)` and `CHAR(n USING utf8)` are calls, and `* EXCEPT (a, b)` leaves columns out.
+//! - `INTERVAL '1:30' HOUR_MINUTE` and `EXTRACT(HOUR_MINUTE FROM x)`, `CAST(x AS MAP<K, V>)`, and `sum(x) FILTER (WHERE y)` exist.
 //! - `a MOD b`, `!a`, `TRIM(a, b)`, and Doris's lambdas (`x -> x + 1`) and maps and structs (`{'k': 1}`, `{1, 'x'}`) exist.
 //! - Work is bounded: sqlparser tries alternatives again and again, which grows exponentially with
 //!   nesting. Each parser counts the operands it has begun and gives up at a multiple of the tokens.
@@ -15,7 +16,7 @@ use sqlparser::ast::{BinaryOperator, Expr, Statement};
 use sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Token, Word};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use std::any::TypeId;
 use std::cell::Cell;
 
@@ -35,17 +36,27 @@ pub(crate) const TOO_COMPLEX: &str = "statement too complex";
 pub(crate) struct Grammar {
     mysql: MySqlDialect,
     operands_left: Cell<usize>,
+    /// Whether `FILTER (WHERE` is in the statement: to the parser, FILTER could not be a name then.
+    has_filters: Cell<bool>,
 }
 
 impl Grammar {
     /// A dialect that does not limit work, for tokenizing.
     pub(crate) fn new() -> Self {
-        Self { mysql: MySqlDialect {}, operands_left: Cell::new(usize::MAX) }
+        Self { mysql: MySqlDialect {}, operands_left: Cell::new(usize::MAX), has_filters: Cell::new(false) }
     }
 
     /// Sets the budget for a statement of that many tokens.
     pub(crate) fn limit(&self, tokens: usize) {
         self.operands_left.set(OPERANDS_BASE.saturating_add(tokens.saturating_mul(OPERANDS_PER_TOKEN)));
+    }
+
+    /// Looks at the tokens of the statement to be parsed.
+    pub(crate) fn note(&self, tokens: &[TokenWithSpan]) {
+        let is = |token: &TokenWithSpan, keyword: Keyword| matches!(&token.token, Token::Word(word) if is_bare(word) && word.keyword == keyword);
+        self.has_filters.set(tokens.windows(3).any(|three| {
+            is(&three[0], Keyword::FILTER) && three[1].token == Token::LParen && is(&three[2], Keyword::WHERE)
+        }));
     }
 
     fn infix_operator(parser: &mut Parser) -> Option<BinaryOperator> {
@@ -175,6 +186,10 @@ impl Dialect for Grammar {
             _ => false,
         };
         !locks && self.mysql.is_select_item_alias(explicit, keyword, parser)
+    }
+
+    fn supports_filter_during_aggregation(&self) -> bool {
+        self.has_filters.get()
     }
 
     fn supports_group_by_expr(&self) -> bool {

@@ -21,6 +21,7 @@ mod escapes;
 mod file_calls;
 mod hints;
 mod kind;
+mod lateral_views;
 mod limits;
 pub mod names;
 mod parse;
@@ -42,6 +43,7 @@ pub use chains::STACK_BYTES;
 pub use file_calls::{FILES_FUNCTION, FileCall, FileFunction};
 pub use kind::Change;
 pub use limits::STATEMENT_BYTES_MAX;
+pub use parse::parse_type;
 pub use parse::{
     Backup, BrokerLoad, DataInfile, Export, HiddenProperties, HiddenText, JobsBy, Outfile, RowsOf,
 };
@@ -50,8 +52,10 @@ pub use parse::{HttpStream, parse, parse_compatible, parse_csv_schema, parse_exp
 pub use parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
 pub use parse::{Recover, Recovered, RecycledId};
 pub use parse::{Verify, parse_http_stream, parse_query};
+pub use properties::of_call as properties_of_call;
 pub use replays::ReplayQuery;
 pub use secrets::{Redacted, is_secret_property, outline, redacted, without_secrets};
+pub use special_calls::NESTED_TYPE;
 pub use split::split;
 pub use table::{
     DynamicFacts, QueryColumn, Replacement, Scheduled, add_temporary, apply_alter, apply_alters, beside,

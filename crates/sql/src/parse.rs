@@ -53,7 +53,7 @@ use crate::dialect::Grammar;
 use crate::errors::Parsed;
 use crate::hints;
 use crate::syntax;
-use tributary_types::SqlError;
+use tributary_types::{DataType, SqlError};
 
 /// Parses one statement; final `;` are allowed.
 ///
@@ -103,6 +103,14 @@ pub fn parse_expression(text: &str) -> Result<Expr, SqlError> {
 /// See [`parse`].
 pub fn parse_query(sql: &str) -> Result<SelectQuery, SqlError> {
     with_cursor(sql, query::select)
+}
+
+/// Parses a type and nothing else.
+///
+/// # Errors
+/// See [`parse`].
+pub fn parse_type(text: &str) -> Result<DataType, SqlError> {
+    with_cursor(text, |cursor| types::data_type(cursor, "CAST"))
 }
 
 /// Parses the columns of the property `csv_schema`: `k1:int;k2:decimal(10,2)`.
@@ -156,6 +164,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         "DELETE" => delete::delete(cursor),
         "UPDATE" => update::update(cursor),
         "SET" => set::set(cursor),
+        "UNSET" => set::unset(cursor),
         "SHOW" => show::show(cursor),
         "USE" => query::use_database(cursor),
         "EXPLAIN" | "DESC" | "DESCRIBE" => query::explain_or_describe(cursor),

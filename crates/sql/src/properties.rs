@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use tributary_types::{ErrorCode, SqlError};
 
 /// The properties of a call, by their names in lower case.
-pub(crate) fn of_call(function: &str, args: &[FunctionArg]) -> Result<BTreeMap<String, String>, SqlError> {
+///
+/// # Errors
+/// [`ErrorCode::NotSupported`] for an argument that is not a property.
+pub fn of_call(function: &str, args: &[FunctionArg]) -> Result<BTreeMap<String, String>, SqlError> {
     args.iter()
         .enumerate()
         .map(|(index, arg)| {

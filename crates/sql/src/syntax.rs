@@ -5,6 +5,7 @@ use crate::dialect::Grammar;
 use crate::errors::{self, Parsed};
 use crate::escapes;
 use crate::hints;
+use crate::lateral_views;
 use crate::limits::{BLANKS_MAX, STATEMENT_BYTES_MAX, TOKENS_MAX};
 use crate::retries;
 use crate::temporary;
@@ -150,6 +151,8 @@ pub(crate) fn tokenize(sql: &str, grammar: &Grammar) -> Parsed<Vec<TokenWithSpan
     tokens.iter_mut().for_each(|token| escapes::resolve(&mut token.token));
     hints::drop_of_joins(&mut tokens);
     temporary::mark(&mut tokens);
+    lateral_views::apply(&mut tokens);
+    grammar.note(&tokens);
     chains::check(&tokens)?;
     retries::check(&tokens)?;
     grammar.limit(tokens.len());

@@ -164,6 +164,10 @@ const STATEMENTS: &[&str] = &[
     "PREPARE s FROM 'SELECT 1'",
     "EXECUTE s",
     "DEALLOCATE PREPARE s",
+    "UNSET VARIABLE ALL",
+    "SHOW DATA TYPES",
+    "SHOW BUILTIN FUNCTIONS",
+    "SELECT * FROM backends()",
 ];
 
 /// All names that [`kind`] gives.

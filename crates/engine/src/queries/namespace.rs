@@ -293,6 +293,17 @@ impl Namespace for EngineNamespace {
         live::rows(table, &self.facts, shows, (reads, self.rejects.as_deref()), shows_server)
     }
 
+    fn check_shows_server(&self) -> Result<(), SqlError> {
+        match &self.viewer {
+            Some((access, who)) => access.check(who, Privilege::Show, Object::Server),
+            None => {
+                let text =
+                    "the nodes of the server can't be read here: name them in FROM of a query of its own";
+                Err(SqlError::detail(ErrorCode::NotSupported, text))
+            }
+        }
+    }
+
     fn server_facts(&self) -> ServerFacts {
         let ports = self.facts.ports.get().copied().unwrap_or_default();
         let tables = self.facts.names.all_tables();

@@ -80,6 +80,7 @@ impl EngineSession {
     async fn set_one(&mut self, item: SetItem, params: &[ScalarValue]) -> Result<(), SqlError> {
         match item {
             SetItem::Variable { scope, name, value } => self.set_variable(scope, &name, value, params).await,
+            SetItem::AllVariables { scope } => self.unset_all(scope).await,
             SetItem::UserVariable { name, value } => {
                 let value = self.value_of(value, params).await?;
                 self.set_user_variable(name, value)
@@ -160,6 +161,19 @@ impl EngineSession {
             Scope::Session => self.variables.set(name, &text),
             Scope::Global => self.engine.set_global(name, Some(&text)).await,
         }
+    }
+
+    /// Takes all variables back to their defaults.
+    async fn unset_all(&mut self, scope: Scope) -> Result<(), SqlError> {
+        if scope == Scope::Session {
+            self.variables.reset_all();
+            return Ok(());
+        }
+        self.engine.gate.check(&self.principal, Privilege::Admin, Object::Server)?;
+        for name in self.engine.global_variables().changed() {
+            self.engine.set_global(name, None).await?;
+        }
+        Ok(())
     }
 
     /// A value's text; `None` is NULL.

@@ -174,3 +174,22 @@ fn the_reference_of_variables_is_what_their_declarations_say() {
         );
     }
 }
+
+#[test]
+fn what_is_shown_follows_a_reset_of_one_variable_or_of_all() {
+    let mut variables = Variables::default();
+    let defaults = variables.shown();
+    variables.set("query_timeout", "7").expect("legal");
+    variables.set("group_commit", "sync_mode").expect("legal");
+    let shown = |variables: &Variables| {
+        let shown = variables.shown();
+        (shown["query_timeout"].clone(), shown["group_commit"].clone())
+    };
+    assert_eq!(shown(&variables), ("7".to_owned(), "sync_mode".to_owned()));
+    assert_eq!(variables.changed(), ["group_commit", "query_timeout"]);
+    variables.reset("query_timeout").expect("known");
+    assert_eq!(shown(&variables), (defaults["query_timeout"].clone(), "sync_mode".to_owned()));
+    variables.set("query_timeout", "7").expect("legal");
+    variables.reset_all();
+    assert_eq!(variables.shown(), defaults);
+}

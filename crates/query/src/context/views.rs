@@ -7,6 +7,7 @@
 
 use super::{StatementContext, names_hidden};
 use crate::error::plan_error;
+use crate::meaning::lateral_views::LateralViews;
 use crate::meaning::set_operations::SetOperations;
 use crate::model::SessionView;
 use crate::scan::table_functions::TableFunctions;
@@ -82,7 +83,7 @@ impl StatementContext<'_> {
             settled: self.settled,
             read: Arc::clone(&self.read),
             tables: Mutex::default(),
-            relation_planners: [Arc::clone(&sets) as Arc<dyn RelationPlanner>],
+            relation_planners: [Arc::clone(&sets) as Arc<dyn RelationPlanner>, Arc::new(LateralViews)],
             sets,
             within: Within { views, columns: columns.collect() },
             forbidden: self.forbidden.clone(),

@@ -15,7 +15,7 @@ use crate::types::metadata;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema};
 use datafusion::common::Result;
-use datafusion::datasource::TableProvider;
+use datafusion::datasource::{MemTable, TableProvider};
 use provider::FactsTable;
 use std::sync::Arc;
 use tributary_types::system::{INFORMATION_SCHEMA, PERFORMANCE_SCHEMA};
@@ -52,6 +52,15 @@ pub fn table(
     let schema = with_lower_names(&empty.batch()?)?.schema();
     let (namespace, session) = (Arc::clone(namespace), session.clone());
     Ok(Some(Arc::new(FactsTable { database, name: name.to_owned(), schema, namespace, session })))
+}
+
+/// The rows as a table that a query can read.
+///
+/// # Errors
+/// Never for rows of the columns' types.
+pub fn table_of(rows: &Grid) -> Result<Arc<dyn TableProvider>> {
+    let batch = with_lower_names(&rows.batch()?)?;
+    Ok(Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?))
 }
 
 /// The batch with the names of columns as tables have them.

@@ -6,7 +6,8 @@
 mod alters;
 pub mod facts;
 mod filter;
-mod nodes;
+mod functions;
+pub mod nodes;
 mod tables;
 mod unused;
 
@@ -78,19 +79,13 @@ impl Facts<'_> {
                 self.filtered(session, self.variables(session, *scope), filter.as_ref(), 0)?
             }
             Show::Status { filter, .. } => {
-                let mut grid = Grid::new(&["Variable_name", "Value"]);
-                let (cipher, version) = match &session.tls {
-                    Some(tls) => (tls.cipher.clone(), tls.version.clone()),
-                    None => Default::default(),
-                };
-                let of_session = [("Ssl_cipher", cipher), ("Ssl_version", version)];
-                let of_session = of_session.map(|(name, value)| (name.to_owned(), value));
-                for (name, value) in namespace.server_facts().status.into_iter().chain(of_session) {
-                    grid.push(vec![name.into(), value.into()]);
-                }
-                self.filtered(session, grid, filter.as_ref(), 0)?
+                self.filtered(session, status(namespace, session), filter.as_ref(), 0)?
             }
             Show::Unused(part) => unused::grid(*part)?,
+            Show::DataTypes => filled(&["TypeName", "Size#"], facts::data_types()),
+            Show::Functions { is_builtin, full, filter } => {
+                self.filtered(session, functions::grid(*is_builtin, *full), filter.as_ref(), 0)?
+            }
             Show::Engines => filled(
                 &["Engine", "Support", "Comment", "Transactions", "XA", "Savepoints"],
                 facts::engines(),
@@ -199,6 +194,21 @@ impl Facts<'_> {
         }
         grid
     }
+}
+
+/// The rows of SHOW STATUS.
+fn status(namespace: &dyn Namespace, session: &SessionView) -> Grid {
+    let mut grid = Grid::new(&["Variable_name", "Value"]);
+    let (cipher, version) = match &session.tls {
+        Some(tls) => (tls.cipher.clone(), tls.version.clone()),
+        None => Default::default(),
+    };
+    let of_session = [("Ssl_cipher", cipher), ("Ssl_version", version)];
+    let of_session = of_session.map(|(name, value)| (name.to_owned(), value));
+    for (name, value) in namespace.server_facts().status.into_iter().chain(of_session) {
+        grid.push(vec![name.into(), value.into()]);
+    }
+    grid
 }
 
 fn filled(names: &[&str], rows: Vec<Vec<Cell>>) -> Grid {

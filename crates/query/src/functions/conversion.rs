@@ -2,6 +2,7 @@
 
 pub mod cast;
 pub mod choice;
+mod collections;
 pub mod convert;
 pub mod exprs;
 

@@ -6,8 +6,9 @@ mod compared;
 mod computed;
 mod divided;
 mod ends;
+mod exploded;
 mod flags;
-mod made_maps;
+pub mod made_maps;
 pub mod maps;
 pub mod printed;
 mod vectors;
@@ -21,6 +22,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         computed::functions(),
         divided::functions(),
         ends::functions(),
+        exploded::functions(),
         flags::functions(),
         made_maps::functions(),
         maps::functions(),

@@ -8,6 +8,7 @@ pub mod exact;
 pub mod misc;
 pub mod more;
 pub mod rounding;
+mod sphere;
 pub mod sum;
 
 use super::MySqlFunction;
@@ -22,6 +23,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         misc::functions(),
         more::functions(),
         rounding::functions(),
+        sphere::functions(),
     ]
     .into_iter()
     .flatten()

@@ -128,6 +128,14 @@ impl ExprPlanner for OperatorPlanner {
                 binary_expr(left, Operator::Modulo, right)
             }
             Sql::BitwiseXor => functions::named("__bit_xor").call(vec![left, right]),
+            Sql::BitwiseAnd if !are_integers(&left_type, &right_type) => {
+                functions::named("bitand").call(vec![left, right])
+            }
+            Sql::BitwiseOr if !are_integers(&left_type, &right_type) => {
+                functions::named("bitor").call(vec![left, right])
+            }
+            Sql::PGBitwiseShiftLeft => functions::named("bit_shift_left").call(vec![left, right]),
+            Sql::PGBitwiseShiftRight => functions::named("bit_shift_right").call(vec![left, right]),
             _ => return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right })),
         };
         Ok(PlannerResult::Planned(planned))
@@ -136,6 +144,11 @@ impl ExprPlanner for OperatorPlanner {
     fn plan_substring(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
         Ok(PlannerResult::Planned(functions::named("substring").call(args)))
     }
+}
+
+/// Whether values of both types have bits of their own.
+fn are_integers(left: &DataType, right: &DataType) -> bool {
+    left.is_integer() && right.is_integer()
 }
 
 /// Whether an expression is a column whose texts are compared without case.

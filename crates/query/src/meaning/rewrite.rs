@@ -12,6 +12,7 @@ mod collation;
 mod dates;
 mod distinct;
 mod exprs;
+mod generators;
 mod grouping;
 mod having;
 mod limits;
@@ -24,9 +25,9 @@ mod using;
 use crate::model::SessionView;
 use datafusion::common::ScalarValue;
 use sqlparser::ast::{
-    Cte, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy, Query,
-    Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins,
-    Value, VisitorMut,
+    Cte, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy,
+    Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor,
+    TableWithJoins, Value, VisitorMut,
 };
 use sqlparser::tokenizer::Location;
 use std::collections::{HashMap, HashSet};
@@ -183,7 +184,7 @@ impl VisitorMut for Rewriter<'_> {
         }
         let starred = self.starred(select);
         self.name_items(&mut select.projection, starred);
-        for join in select.from.iter_mut().flat_map(|table| &mut table.joins) {
+        each_join(&mut select.from, &mut |join| {
             // A hint, and a cross join that has a condition.
             if let JoinOperator::StraightJoin(constraint)
             | JoinOperator::CrossJoin(constraint @ JoinConstraint::On(_)) = &mut join.join_operator
@@ -194,8 +195,8 @@ impl VisitorMut for Rewriter<'_> {
             if let Some(JoinConstraint::Using(columns)) = constraint_of(&mut join.join_operator) {
                 columns.iter_mut().for_each(lower_last);
             }
-        }
-        ControlFlow::Continue(())
+        });
+        generators::nest(select).map_or_else(ControlFlow::Break, ControlFlow::Continue)
     }
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
@@ -204,16 +205,19 @@ impl VisitorMut for Rewriter<'_> {
         select.having = select.having.take().map(ast::truth);
         grouping::without_repetitions(select);
         full_wildcards(select);
-        for join in select.from.iter_mut().flat_map(|table| &mut table.joins) {
+        each_join(&mut select.from, &mut |join| {
             if let Some(JoinConstraint::On(condition)) = constraint_of(&mut join.join_operator) {
                 let taken = std::mem::replace(condition, ast::null());
                 *condition = ast::truth(taken);
             }
-        }
+        });
         ControlFlow::Continue(())
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<SqlError> {
+        if let Err(error) = self.call_in_from(factor) {
+            return ControlFlow::Break(error);
+        }
         match factor {
             TableFactor::Table { name, alias, index_hints, with_hints, args, partitions, .. } => {
                 partitions_in_alias(alias, partitions);
@@ -245,6 +249,7 @@ impl VisitorMut for Rewriter<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         exprs::balance(expr);
+        exprs::numbers_of_hex(expr);
         if let Err(error) = collation::without_case(expr, self.ignores_case()) {
             return ControlFlow::Break(error);
         }
@@ -505,12 +510,21 @@ const fn doubles_work(expr: &Expr) -> bool {
 
 /// `t.*` of a table without alias as `db.t.*`: the planner knows the table by its full name only.
 fn full_wildcards(select: &mut Select) {
+    fn add<'a>(table: &'a TableWithJoins, relations: &mut Vec<&'a TableFactor>) {
+        let joined = table.joins.iter().map(|join| &join.relation);
+        for relation in std::iter::once(&table.relation).chain(joined) {
+            match relation {
+                TableFactor::NestedJoin { table_with_joins, alias: None } => add(table_with_joins, relations),
+                other => relations.push(other),
+            }
+        }
+    }
     let Select { projection, from, .. } = select;
-    let relations = || {
-        from.iter().flat_map(|table| {
-            std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation))
-        })
-    };
+    if !projection.iter().any(|item| matches!(item, SelectItem::QualifiedWildcard(..))) {
+        return;
+    }
+    let mut relations = Vec::new();
+    from.iter().for_each(|table| add(table, &mut relations));
     for item in projection {
         let SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(wanted), _) = item
         else {
@@ -519,7 +533,7 @@ fn full_wildcards(select: &mut Select) {
         if wanted.0.len() != 1 {
             continue;
         }
-        let full = relations().find_map(|relation| match relation {
+        let full = relations.iter().find_map(|relation| match relation {
             TableFactor::Table { name, alias: None, .. } if name.0.last() == wanted.0.last() => {
                 Some(name.clone())
             }
@@ -536,6 +550,19 @@ fn is_dual(select: &Select) -> bool {
     matches!(&table.relation, TableFactor::Table { name, .. }
         if table.joins.is_empty() && name.0.len() == 1 && name.to_string().eq_ignore_ascii_case("dual"))
         && matches!(&select.group_by, GroupByExpr::Expressions(exprs, _) if exprs.is_empty())
+}
+
+/// Calls `change` for the joins of tables, those in parentheses included.
+fn each_join(tables: &mut [TableWithJoins], change: &mut dyn FnMut(&mut Join)) {
+    for table in tables {
+        let joined = table.joins.iter_mut().map(|join| &mut join.relation);
+        for relation in std::iter::once(&mut table.relation).chain(joined) {
+            if let TableFactor::NestedJoin { table_with_joins, .. } = relation {
+                each_join(std::slice::from_mut(table_with_joins), change);
+            }
+        }
+        table.joins.iter_mut().for_each(&mut *change);
+    }
 }
 
 fn constraint_of(join: &mut JoinOperator) -> Option<&mut JoinConstraint> {

@@ -15,6 +15,21 @@ pub(crate) fn set(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.list(item).map(Statement::Set)
 }
 
+/// `UNSET [GLOBAL | SESSION] VARIABLE {name | ALL}`
+pub(crate) fn unset(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.advance();
+    let scope = scope_word(cursor).unwrap_or_default();
+    cursor.expect("VARIABLE")?;
+    let item = match cursor.eat("ALL") {
+        true => SetItem::AllVariables { scope },
+        false => {
+            let name = cursor.identifier("a variable or ALL")?.to_lowercase();
+            SetItem::Variable { scope, name, value: SetValue::Default }
+        }
+    };
+    Ok(Statement::Set(vec![item]))
+}
+
 /// `PROPERTY [FOR u] 'name' = 'value', …`
 fn property(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.advance();

@@ -76,7 +76,8 @@ fn of_a_table(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
     if cursor.eat_all("ALTER TABLE COLUMN") {
         return Ok(Some(Show::AlterTableColumn { db: from_db(cursor)?, tail: tail(cursor)? }));
     }
-    if cursor.is("FULL") && !cursor.is_nth(1, "PROCESSLIST") || cursor.is("EXTENDED") {
+    let is_functions = ["FUNCTIONS", "BUILTIN"].iter().any(|word| cursor.is_nth(1, word));
+    if cursor.is("FULL") && !cursor.is_nth(1, "PROCESSLIST") && !is_functions || cursor.is("EXTENDED") {
         let full = cursor.eat("FULL") | cursor.eat("EXTENDED") | cursor.eat("FULL");
         return match tables_or_columns(cursor, full)? {
             Some(show) => Ok(Some(show)),
@@ -85,6 +86,9 @@ fn of_a_table(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
     }
     if let Some(show) = tables_or_columns(cursor, false)? {
         return Ok(Some(show));
+    }
+    if cursor.eat_all("DATA TYPES") {
+        return Ok(Some(Show::DataTypes));
     }
     let show = match cursor.eat_any(&[
         "DATABASES",
@@ -286,6 +290,17 @@ fn transaction_by(cursor: &mut Cursor<'_>) -> Parsed<TransactionBy> {
 fn of_the_server(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
     if cursor.eat_all("FRONTEND CONFIG") {
         return Ok(Some(Show::FrontendConfig { filter: filter(cursor)? }));
+    }
+    let forms =
+        ["FUNCTIONS", "BUILTIN FUNCTIONS", "FULL FUNCTIONS", "FULL BUILTIN FUNCTIONS", "GLOBAL FUNCTIONS"];
+    if let Some(words) = forms.into_iter().find(|words| cursor.eat_all(words)) {
+        from_db(cursor)?;
+        let is = |word: &str| words.contains(word);
+        return Ok(Some(Show::Functions {
+            is_builtin: is("BUILTIN"),
+            full: is("FULL"),
+            filter: filter(cursor)?,
+        }));
     }
     if cursor.eat_all("FULL PROCESSLIST") {
         return Ok(Some(Show::ProcessList { full: true }));

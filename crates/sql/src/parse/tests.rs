@@ -412,13 +412,50 @@ fn forms_that_are_not_built_are_refused_by_name() {
     for (sql, what) in [
         ("SELECT a FROM t TABLESAMPLE(1 ROWS)", "TABLESAMPLE is not supported yet"),
         ("SELECT 1 WHERE 1 IN (SELECT a FROM t SAMPLE 0.1)", "TABLESAMPLE is not supported yet"),
-        ("SELECT a + INTERVAL '1-2' YEAR_MONTH FROM t", "INTERVAL … YEAR_MONTH is not supported yet"),
-        ("SELECT DATE_ADD(a, INTERVAL '1 2' day_hour) FROM t", "INTERVAL … DAY_HOUR is not supported yet"),
-        ("SELECT CAST(a AS MAP<INT, TEXT>) FROM t", "CAST to MAP is not supported yet"),
-        ("SELECT CAST(a AS struct<f:int>) FROM t", "CAST to STRUCT is not supported yet"),
     ] {
         let refused = parse(sql).expect_err(sql);
         assert_eq!(refused.code, tributary_types::ErrorCode::NotSupported, "{sql}: {refused}");
         assert!(refused.detail_text().starts_with(what), "{sql}: {refused}");
+    }
+}
+
+#[test]
+fn spans_in_units_of_parts_and_casts_to_nested_types_are_read() {
+    for (sql, expected) in [
+        ("SELECT a + INTERVAL '1-2' YEAR_MONTH, b FROM t", "SELECT a + INTERVAL '1-2' YEAR_MONTH, b FROM t"),
+        (
+            "SELECT DATE_ADD(a, INTERVAL CONCAT('1 ', b) day_hour) + INTERVAL 1 DAY",
+            "SELECT DATE_ADD(a, INTERVAL CONCAT('1 ', b) DAY_HOUR) + INTERVAL 1 DAY",
+        ),
+        (
+            "SELECT a + INTERVAL 1 DAY + INTERVAL 2 MINUTE_SECOND",
+            "SELECT a + INTERVAL 1 DAY + INTERVAL 2 MINUTE_SECOND",
+        ),
+        ("SELECT extract(Hour_Minute from a)", "SELECT EXTRACT(HOUR_MINUTE FROM a)"),
+        (
+            "SELECT CAST(a AS MAP<INT, ARRAY<TEXT>>), TRY_CAST(b AS INT) FROM t",
+            "SELECT CAST(a AS tributary nested(MAP < INT , ARRAY < TEXT >>)), TRY_CAST(b AS INT) FROM t",
+        ),
+        ("SELECT count(*) FILTER (WHERE a > 1) FROM t", "SELECT count(*) FILTER (WHERE a > 1) FROM t"),
+        ("SELECT count(*) filter FROM t", "SELECT count(*) AS filter FROM t"),
+        ("SELECT hour_minute, a FROM t", "SELECT hour_minute, a FROM t"),
+        (
+            "SELECT c FROM t LATERAL VIEW explode(a) x AS c JOIN u ON u.k = c",
+            "SELECT c FROM t CROSS APPLY explode(a) AS x (c) JOIN u ON u.k = c",
+        ),
+    ] {
+        let query = super::parse_query(sql).expect(sql);
+        assert_eq!(query.ast.to_string(), expected, "{sql}");
+    }
+    for bad in ["SELECT CAST(a AS MAP<INT, TEXT", "SELECT CAST(a AS MAP<INT, TEXT)"] {
+        assert!(super::parse_query(bad).is_err(), "{bad}");
+    }
+    for (text, expected) in
+        [("MAP < INT , ARRAY < TEXT >>", "map<int,array<text>>"), ("struct<A:int>", "struct<a:int>")]
+    {
+        assert_eq!(super::parse_type(text).expect(text).to_string(), expected);
+    }
+    for bad in ["ARRAY<NOTHING>", "ARRAY < INT >>", "INT INT"] {
+        assert!(super::parse_type(bad).is_err(), "{bad}");
     }
 }

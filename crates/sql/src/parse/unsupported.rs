@@ -5,7 +5,7 @@ use sqlparser::tokenizer::Location;
 use tributary_types::{ErrorCode, SqlError};
 
 /// First words of statements that are not built, and what to do instead.
-const STATEMENTS: [(&str, &str); 26] = [
+const STATEMENTS: [(&str, &str); 25] = [
     ("MERGE", "use INSERT"),
     ("LOAD", "use LOAD DATA, LOAD LABEL, or Stream Load (PUT /api/{db}/{table}/_stream_load)"),
     ("RESTORE", "restore a backup into an empty directory by `tributary restore`, and start a server there"),
@@ -30,7 +30,6 @@ const STATEMENTS: [(&str, &str); 26] = [
     ("TRANSACTION", ""),
     ("UNINSTALL", ""),
     ("UNLINK", ""),
-    ("UNSET", "use SET <variable> = DEFAULT"),
     ("WARM", ""),
 ];
 
@@ -39,34 +38,12 @@ pub(crate) fn statement(first_word: &str) -> Option<SqlError> {
     STATEMENTS.iter().find(|(word, _)| *word == first_word).map(|(word, instead)| refuse(word, instead))
 }
 
-/// Units of INTERVAL that have two parts.
-const UNITS_OF_TWO_PARTS: [&str; 11] = [
-    "YEAR_MONTH",
-    "DAY_HOUR",
-    "DAY_MINUTE",
-    "DAY_SECOND",
-    "DAY_MICROSECOND",
-    "HOUR_MINUTE",
-    "HOUR_SECOND",
-    "HOUR_MICROSECOND",
-    "MINUTE_SECOND",
-    "MINUTE_MICROSECOND",
-    "SECOND_MICROSECOND",
-];
-
 /// Returns the error for a known form that is not built, if the parser stopped at this place because of one.
 pub(crate) fn form(sql: &str, place: Location) -> Option<SqlError> {
     let at = offset_of(sql, place);
     let rest = sql.get(at..)?;
-    if rest.starts_with('<') {
-        return cast(sql[..at].trim_end());
-    }
     let mut words = rest.split(|c: char| c != '_' && !c.is_ascii_alphanumeric());
     let word = words.next()?;
-    if let Some(unit) = UNITS_OF_TWO_PARTS.iter().find(|unit| word.eq_ignore_ascii_case(unit)) {
-        let instead = "add one unit at a time, as in + INTERVAL 1 YEAR + INTERVAL 2 MONTH";
-        return Some(refuse(&format!("INTERVAL … {unit}"), instead));
-    }
     let begins = |form: &&str| {
         let mut found = rest.split_ascii_whitespace();
         form.split(' ').all(|word| found.next().is_some_and(|next| next.eq_ignore_ascii_case(word)))
@@ -88,15 +65,6 @@ pub(crate) fn form(sql: &str, place: Location) -> Option<SqlError> {
 /// Returns the error for a query that is to lock rows.
 pub(crate) fn lock(clause: &str) -> SqlError {
     refuse(clause, "a query reads one version of each table and locks no rows")
-}
-
-/// Returns the error for CAST to a nested type, if this text before `<` ends with the name of one.
-fn cast(before: &str) -> Option<SqlError> {
-    let name = before.rsplit(|c: char| c != '_' && !c.is_ascii_alphanumeric()).next()?;
-    let (kind, instead) = [("MAP", "map(k, v, …)"), ("STRUCT", "named_struct('f', value, …)")]
-        .into_iter()
-        .find(|(kind, _)| name.eq_ignore_ascii_case(kind))?;
-    Some(refuse(&format!("CAST to {kind}"), &format!("build the value with {instead}")))
 }
 
 /// The error that `what` is not supported yet; `instead` may be empty.

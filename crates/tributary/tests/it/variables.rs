@@ -165,3 +165,19 @@ fn a_variable_of_the_environment_that_is_no_setting_is_an_error() {
         assert!(error.contains(&format!("(environment {name})")), "{error}");
     }
 }
+
+#[test]
+fn variables_are_unset_one_by_one_and_all_together() {
+    let server = Server::shared();
+    let mut client = server.connect();
+    let before = client.value("SELECT @@query_timeout");
+    client.ok("SET query_timeout = 17");
+    client.ok("SET sql_select_limit = 5");
+    assert_eq!(client.value("SELECT @@query_timeout"), "17");
+    client.ok("UNSET VARIABLE query_timeout");
+    assert_eq!(client.value("SELECT @@query_timeout"), before);
+    client.ok("SET query_timeout = 17");
+    client.ok("UNSET SESSION VARIABLE ALL");
+    assert_eq!(client.value("SELECT @@query_timeout"), before);
+    client.refused("UNSET VARIABLE nothing_like_it", 1193, "Unknown system variable");
+}

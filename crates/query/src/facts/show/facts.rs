@@ -119,6 +119,37 @@ pub const fn bucket_count(def: &TableDef) -> i64 {
     }
 }
 
+/// The types of columns, and the bytes of a value in the memory of a Doris: clients tell the types by their names.
+#[must_use]
+pub fn data_types() -> Vec<Vec<Cell>> {
+    const TYPES: [(&str, i64); 23] = [
+        ("ARRAY", 32),
+        ("BIGINT", 8),
+        ("BITMAP", 16),
+        ("BOOLEAN", 1),
+        ("CHAR", 16),
+        ("DATE", 16),
+        ("DATETIME", 16),
+        ("DECIMAL128", 16),
+        ("DOUBLE", 8),
+        ("FLOAT", 4),
+        ("HLL", 16),
+        ("INT", 4),
+        ("IPV4", 4),
+        ("IPV6", 16),
+        ("JSON", 16),
+        ("LARGEINT", 16),
+        ("MAP", 24),
+        ("SMALLINT", 2),
+        ("STRING", 16),
+        ("STRUCT", 24),
+        ("TINYINT", 1),
+        ("VARCHAR", 16),
+        ("VARIANT", 24),
+    ];
+    TYPES.iter().map(|(name, bytes)| vec![(*name).into(), Cell::Int(*bytes)]).collect()
+}
+
 /// ENGINE, SUPPORT, COMMENT, TRANSACTIONS, XA, SAVEPOINTS.
 #[must_use]
 pub fn engines() -> Vec<Vec<Cell>> {

@@ -3,9 +3,24 @@
 use super::facts::size_text;
 use crate::model::{Cell, Grid};
 use crate::namespace::{LiveTable, Namespace};
+use tributary_types::SqlError;
 
 fn number(value: impl Into<u64>) -> Cell {
     Cell::Text(value.into().to_string())
+}
+
+/// The rows of the table functions `backends()` and `frontends()`, by the planner's names of these; `None` for another function.
+///
+/// # Errors
+/// The user may not see them.
+pub fn called(function: &str, namespace: &dyn Namespace) -> Result<Option<Grid>, SqlError> {
+    let rows = match function {
+        "__backends" => backends,
+        "__frontends" => frontends,
+        _ => return Ok(None),
+    };
+    namespace.check_shows_server()?;
+    Ok(Some(rows(namespace)))
 }
 
 /// The settings in Doris's columns. None can be changed while the server runs.

@@ -6,7 +6,7 @@
 //! read as loads read it.
 
 use crate::error::external;
-use crate::functions::conversion::convert;
+use crate::functions::conversion::{collections, convert};
 use crate::functions::dates::{datetime, zone};
 use crate::types::kind::DATETIME;
 use crate::types::kind::{Kind, kind};
@@ -142,13 +142,24 @@ pub fn function(name: &str) -> Option<Arc<ScalarUDF>> {
         Some(target) => (false, target),
         None => (true, name.strip_prefix(TRY_CAST)?),
     };
-    let function = CastTo {
-        name: name.to_owned(),
-        target: Target::named(target)?,
-        lenient,
-        signature: Signature::any(1, Volatility::Immutable),
-    };
-    Some(Arc::new(ScalarUDF::new_from_impl(function)))
+    match Target::named(target) {
+        Some(target) => Some(Arc::new(ScalarUDF::new_from_impl(CastTo::new(name, target, lenient)))),
+        None => collections::function(name, target, lenient),
+    }
+}
+
+/// The name of the function that converts to an ARRAY, MAP or STRUCT, whose type is written in this text.
+#[must_use]
+pub fn function_of_nested(to: &str, lenient: bool) -> String {
+    format!("{}{to}", if lenient { TRY_CAST } else { CAST }).to_lowercase()
+}
+
+/// The values in the target's type.
+///
+/// # Errors
+/// One does not fit, unless `lenient`.
+pub(super) fn converted(array: &ArrayRef, target: Target, lenient: bool) -> Result<ArrayRef> {
+    CastTo::new("CAST", target, lenient).cast(array)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -202,6 +213,11 @@ impl ScalarUDFImpl for CastTo {
 }
 
 impl CastTo {
+    fn new(name: &str, target: Target, lenient: bool) -> Self {
+        let signature = Signature::any(1, Volatility::Immutable);
+        Self { name: name.to_owned(), target, lenient, signature }
+    }
+
     fn cast(&self, array: &ArrayRef) -> Result<ArrayRef> {
         let cast = self.fitting(array)?;
         let may_be_null = match kind(array.data_type()) {

@@ -231,7 +231,7 @@ fn truth_of(text: &str) -> Option<bool> {
 }
 
 /// BOOLEANs: of a text the one that a load reads, of a number whether it is not 0.
-fn to_boolean(array: &ArrayRef) -> Result<ArrayRef> {
+pub fn to_boolean(array: &ArrayRef) -> Result<ArrayRef> {
     if !is_text(array.data_type()) {
         return to_truth(array);
     }

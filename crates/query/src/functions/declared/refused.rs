@@ -20,14 +20,6 @@ pub const ALL: &[(&str, &str)] = &[
     ("default", "the default of a column is in information_schema.columns"),
     ("esquery g", "it works in Doris only with its own catalogs and tests"),
     (
-        "explode explode_outer posexplode posexplode_outer explode_split explode_split_outer explode_numbers \
-         explode_numbers_outer explode_bitmap explode_bitmap_outer explode_map explode_map_outer explode_json_array_int \
-         explode_json_array_int_outer explode_json_array_double explode_json_array_double_outer explode_json_array_string \
-         explode_json_array_string_outer explode_json_array_json explode_json_array_json_outer explode_json_object json_each \
-         json_each_outer json_each_text json_each_text_outer",
-        "LATERAL VIEW is not supported: use unnest(array) in the SELECT list",
-    ),
-    (
         "bitmap_from_base64 bitmap_to_base64 hll_from_base64 hll_to_base64",
         "the bytes of BITMAP and HLL values differ from Doris's: use bitmap_to_string and bitmap_from_string",
     ),
@@ -36,7 +28,7 @@ pub const ALL: &[(&str, &str)] = &[
         "int_to_uuid uuid_to_int uuid_numeric",
         "a UUID as a number has 39 digits and a LARGEINT 38: keep it as text",
     ),
-    ("json_search json_hash json_extract_largeint", "use json_extract, or a hash of the text"),
+    ("json_hash json_extract_largeint", "use json_extract, or a hash of the text"),
     ("last_query_id", "the identifiers of queries are in the audit log"),
     (
         "nanosecond nanoseconds_add nanoseconds_sub nanoseconds_diff",
@@ -50,21 +42,13 @@ pub const ALL: &[(&str, &str)] = &[
     (
         "st_point st_x st_y st_astext st_aswkt st_asbinary st_geometrytype st_geometryfromtext st_geomfromtext \
          st_geometryfromwkb st_geomfromwkb st_linefromtext st_linestringfromtext st_polygon st_polyfromtext \
-         st_polygonfromtext st_circle st_distance_sphere st_distance st_length st_angle_sphere st_angle st_azimuth \
+         st_polygonfromtext st_circle st_distance st_length st_angle st_azimuth \
          st_area_square_meters st_area_square_km st_contains st_intersects st_touches st_disjoint",
-        "there are no spatial functions: compute with columns of coordinates",
+        "there are no values of shapes: compute with columns of coordinates, and st_distance_sphere",
     ),
     ("avg_map count_map max_map min_map sum_map", "aggregate the values of map_values"),
-    ("parse_to_variant try_parse_to_variant variant_type", "a VARIANT column reads the text of a document"),
-    (
-        "ipv6_num_to_string ipv6_string_to_num ipv6_string_to_num_or_default ipv6_string_to_num_or_null inet6_ntoa inet6_aton \
-         ipv4_to_ipv6 is_ipv4_compat is_ipv4_mapped ipv4_cidr_to_range ipv6_cidr_to_range cut_ipv6",
-        "use to_ipv4, to_ipv6 and is_ip_address_in_range",
-    ),
-    (
-        "from_hex to_hex from_base64_binary to_base64_binary sub_binary",
-        "use hex, unhex, to_base64 and from_base64",
-    ),
+    ("variant_type", "use json_type"),
+    ("sub_binary", "use unhex(substring(hex(x), 2 * n - 1, 2 * length))"),
     ("tokenize", "texts are not indexed by words: use split_by_regexp"),
     ("unicode_normalize", "normalize texts before they are loaded"),
     ("xpath_string", "XML is not read: use regexp_extract"),

@@ -8,6 +8,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::{Result, exec_err};
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use tributary_types::DataType as Declared;
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
     use Param::Text;
@@ -31,6 +32,21 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
                 }
             })
         }),
+        MySqlFunction::new("parse_to_variant", &[Text], text, |args| {
+            changed("parse_to_variant", args, |text| match serde_json::from_str::<Value>(text) {
+                Ok(_) => Ok(Some(text.to_owned())),
+                Err(error) => {
+                    exec_err!("PARSE_TO_VARIANT cannot read '{text}': {error}; use TRY_PARSE_TO_VARIANT")
+                }
+            })
+        })
+        .making(Declared::Variant),
+        MySqlFunction::new("try_parse_to_variant", &[Text], text, |args| {
+            changed("try_parse_to_variant", args, |text| {
+                Ok(serde_json::from_str::<Value>(text).is_ok().then(|| text.to_owned()))
+            })
+        })
+        .making(Declared::Variant),
         MySqlFunction::new("json_parse_error_to_null", &[Text], text, |args| {
             changed("json_parse_error_to_null", args, |text| {
                 Ok(serde_json::from_str::<Value>(text).ok().map(|value| value.to_string()))

@@ -56,7 +56,10 @@ fn of_entries(list: &DataType) -> DataType {
 }
 
 /// Maps of the pairs of places that each row has; `None` for NULL.
-fn assemble(
+///
+/// # Errors
+/// A key is NULL.
+pub fn assemble(
     keys: &ArrayRef,
     values: &ArrayRef,
     rows: &[Option<Vec<(usize, usize)>>],

@@ -47,7 +47,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
 
 /// The result for a text that is not an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Otherwise {
+pub(super) enum Otherwise {
     Fails,
     Null,
     /// The address of zeros.
@@ -55,7 +55,12 @@ enum Otherwise {
 }
 
 impl Otherwise {
-    fn of<T: Default>(self, text: &str, address: Option<T>, name: &str) -> Result<Option<T>> {
+    /// The result for NULL.
+    pub fn of_null<T: Default>(self) -> Option<T> {
+        (self == Self::Default).then(T::default)
+    }
+
+    pub fn of<T: Default>(self, text: &str, address: Option<T>, name: &str) -> Result<Option<T>> {
         match (address, self) {
             (Some(address), _) => Ok(Some(address)),
             (None, Self::Null) => Ok(None),
@@ -75,34 +80,30 @@ fn each(texts: &ArrayRef, f: impl Fn(&str) -> bool) -> ArrayRef {
     Arc::new(texts.map(|text| text.map(&f)).collect::<BooleanArray>())
 }
 
-fn ipv4(array: &ArrayRef, otherwise: Otherwise) -> Result<ArrayRef> {
+pub(super) fn ipv4(array: &ArrayRef, otherwise: Otherwise) -> Result<ArrayRef> {
     if *array.data_type() == IPV4 {
         return Ok(Arc::clone(array));
     }
     let texts = convert::to_text(array)?;
     let address = |text: Option<&str>| {
-        let Some(text) = text else { return Ok(otherwise_of_null::<u32>(otherwise)) };
+        let Some(text) = text else { return Ok(otherwise.of_null::<u32>()) };
         otherwise.of(text, parse_ipv4(text), "IPv4")
     };
     let addresses = texts.as_string::<i32>().iter().map(address);
     Ok(Arc::new(addresses.collect::<Result<UInt32Array>>()?))
 }
 
-fn ipv6(array: &ArrayRef, otherwise: Otherwise) -> Result<ArrayRef> {
+pub(super) fn ipv6(array: &ArrayRef, otherwise: Otherwise) -> Result<ArrayRef> {
     if *array.data_type() == IPV6 {
         return Ok(Arc::clone(array));
     }
     let texts = convert::to_text(array)?;
     let address = |text: Option<&str>| {
-        let Some(text) = text else { return Ok(otherwise_of_null::<[u8; 16]>(otherwise)) };
+        let Some(text) = text else { return Ok(otherwise.of_null::<[u8; 16]>()) };
         otherwise.of(text, parse_ipv6(text), "IPv6")
     };
     let addresses = texts.as_string::<i32>().iter().map(address).collect::<Result<Vec<_>>>()?;
     Ok(Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(addresses.into_iter(), 16)?))
-}
-
-fn otherwise_of_null<T: Default>(otherwise: Otherwise) -> Option<T> {
-    (otherwise == Otherwise::Default).then(T::default)
 }
 
 fn number(array: &ArrayRef, otherwise: Otherwise) -> Result<ArrayRef> {

@@ -8,8 +8,8 @@ mod forms;
 mod lambdas;
 
 use super::exprs::{as_text, rounded};
-use super::{Rewriter, ast, dates};
-use crate::functions::{self, Means};
+use super::{Rewriter, ast, dates, generators};
+use crate::functions::{self, Family, Means};
 use sqlparser::ast::{
     BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     ObjectName,
@@ -252,7 +252,10 @@ fn nested(name: &str, mut args: Vec<Expr>, function: Function) -> Result<Expr, S
             args.extend([ast::text("DESC"), ast::text("NULLS LAST")]);
             ast::call("array_sort", args)
         }
-        _ => return known(function),
+        _ => match generators::in_list(name, args)? {
+            Some(rows) => rows,
+            None => return known(function),
+        },
     })
 }
 
@@ -266,6 +269,10 @@ fn known(function: Function) -> Result<Expr, SqlError> {
     };
     match declared {
         _ if is_planned => Ok(Expr::Function(function)),
+        Some(declared) if declared.family == Family::Tables => Err(SqlError::detail(
+            ErrorCode::Unknown,
+            format!("{name} is a table function: call it in FROM or LATERAL VIEW"),
+        )),
         Some(declared) => Err(SqlError::detail(
             ErrorCode::Unknown,
             format!(

@@ -1,9 +1,9 @@
 //! `CAST(x AS type)` and `TRY_CAST` with MySQL's and Doris's types: which function converts.
 
 use super::ast;
-use crate::functions::conversion::cast::Target;
+use crate::functions::conversion::cast::{Target, function_of_nested};
 use crate::functions::dates::datetime;
-use sqlparser::ast::{CharacterLength, DataType, ExactNumberInfo, Expr};
+use sqlparser::ast::{CharacterLength, DataType, ExactNumberInfo, Expr, ObjectName, ObjectNamePart};
 use tributary_types::{ErrorCode, SqlError};
 
 /// The most digits of a DECIMAL.
@@ -49,6 +49,11 @@ pub(super) fn cast(expr: Expr, to: &DataType, lenient: bool) -> Result<Expr, Sql
             }
             ast::call("__time_to", vec![expr, ast::number(digits)])
         }
+        T::Custom(name, arguments) if is_nested(name) => {
+            let written = arguments.first().map_or("", String::as_str);
+            tributary_sql::parse_type(written)?;
+            call(&function_of_nested(written, lenient), expr)
+        }
         T::Custom(name, arguments) => {
             let name = name.to_string().to_ascii_lowercase();
             match custom(&name, arguments)? {
@@ -62,6 +67,12 @@ pub(super) fn cast(expr: Expr, to: &DataType, lenient: bool) -> Result<Expr, Sql
         }
         other => return Err(unsupported(other)),
     })
+}
+
+/// Whether a type is an ARRAY, MAP or STRUCT, whose text is its argument.
+fn is_nested(name: &ObjectName) -> bool {
+    let last = name.0.last().and_then(ObjectNamePart::as_ident);
+    last.is_some_and(|name| name.value == tributary_sql::NESTED_TYPE)
 }
 
 /// `DATE '2024-01-31'`: an invalid literal is refused, as in MySQL and Doris.

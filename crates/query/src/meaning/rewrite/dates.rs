@@ -2,7 +2,7 @@
 
 use super::{Rewriter, ast};
 use crate::functions::conversion::cast::Target;
-use crate::functions::dates::datetime;
+use crate::functions::dates::{datetime, spans};
 use chrono::{DateTime, NaiveDateTime, TimeZone};
 use sqlparser::ast::{BinaryOperator, Expr, Interval};
 use tributary_types::{ErrorCode, SqlError};
@@ -13,12 +13,17 @@ pub(super) fn add(base: Expr, interval: Interval, negative: bool) -> Result<Expr
     add_unit(base, count, &unit, negative)
 }
 
-/// Splits an interval of one unit.
+/// The value and the unit of an interval; of several units in the smallest one.
 pub(super) fn count_and_unit(interval: Interval) -> Result<(Expr, String), SqlError> {
     let Some(unit) = interval.leading_field.filter(|_| interval.last_field.is_none()) else {
         return Err(SqlError::detail(ErrorCode::Unknown, "INTERVAL needs one unit, as in INTERVAL 1 DAY"));
     };
-    Ok((*interval.value, unit.to_string()))
+    let unit = unit.to_string();
+    if let Some(smallest) = spans::smallest(&unit) {
+        let count = ast::call("__span", vec![*interval.value, ast::text(&unit)]);
+        return Ok((count, smallest.to_owned()));
+    }
+    Ok((*interval.value, unit))
 }
 
 pub(super) fn add_unit(base: Expr, count: Expr, unit: &str, negative: bool) -> Result<Expr, SqlError> {
@@ -49,6 +54,9 @@ pub(super) fn add_unit(base: Expr, count: Expr, unit: &str, negative: bool) -> R
 
 /// `EXTRACT(unit FROM x)`, `YEAR(x)` and so on.
 pub(super) fn part(name: &str, expr: Expr) -> Result<Expr, SqlError> {
+    if spans::smallest(name).is_some() {
+        return Ok(ast::call("__parts", vec![expr, ast::text(name)]));
+    }
     let lower = name.to_ascii_lowercase();
     let single = lower.strip_suffix('s').unwrap_or(&lower);
     let known = match single {

@@ -219,6 +219,35 @@ fn bits(written: &str) -> Result<Expr, SqlError> {
     }
 }
 
+/// Puts the numbers that hexadecimal literals are beside an arithmetic operator in their place: elsewhere they are texts.
+pub(super) fn numbers_of_hex(expr: &mut Expr) {
+    use BinaryOperator as Op;
+    let Expr::BinaryOp { left, op, right } = expr else { return };
+    let is_arithmetic = matches!(
+        op,
+        Op::Plus
+            | Op::Minus
+            | Op::Multiply
+            | Op::Divide
+            | Op::MyIntegerDivide
+            | Op::Modulo
+            | Op::BitwiseAnd
+            | Op::BitwiseOr
+            | Op::BitwiseXor
+            | Op::PGBitwiseShiftLeft
+            | Op::PGBitwiseShiftRight
+    );
+    for side in [left, right] {
+        let Expr::Value(value) = side.as_mut() else { continue };
+        if let Value::HexStringLiteral(digits) = &value.value
+            && is_arithmetic
+            && let Ok(number) = u64::from_str_radix(digits, 16)
+        {
+            value.value = Value::Number(number.to_string(), false);
+        }
+    }
+}
+
 /// The bits of `0b101`, which the parser takes for a name.
 fn bits_of_name(name: &Ident) -> Option<&str> {
     let bits = name.value.strip_prefix("0b").filter(|_| name.quote_style.is_none())?;

@@ -4,7 +4,7 @@
 //! the common columns first and each of them once. For that the columns of all tables are known here; types and values are not
 //! this module's business.
 
-use super::{Rewriter, ast, constraint_of};
+use super::{Rewriter, ast, constraint_of, generators};
 use sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy, OrderByKind,
     Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor, TableWithJoins,
@@ -182,12 +182,15 @@ impl Rewriter<'_> {
             TableFactor::Derived { subquery, alias: Some(alias), .. } => {
                 (vec![alias.name.clone()], renamed(self.columns_of_query(subquery)?, alias))
             }
-            other => {
-                return Err(SqlError::detail(
-                    ErrorCode::NotSupported,
-                    format!("USING and NATURAL need to know the columns of '{other}'; write ON"),
-                ));
-            }
+            other => match generators::columns_of(other) {
+                Some((name, names)) => (vec![name], names),
+                None => {
+                    return Err(SqlError::detail(
+                        ErrorCode::NotSupported,
+                        format!("USING and NATURAL need to know the columns of '{other}'; write ON"),
+                    ));
+                }
+            },
         };
         let column = |name: String| {
             let mut parts: Vec<Ident> = qualifier.clone();

@@ -315,6 +315,12 @@ fn every_show_is_known_by_its_words() {
         ("show all grants", Show::Grants { user: None, all: true }),
         ("show roles", Show::Roles),
         ("show backends", Show::Backends),
+        ("show data types", Show::DataTypes),
+        ("show functions", Show::Functions { is_builtin: false, full: false, filter: None }),
+        (
+            "show full builtin functions in d like 'a%'",
+            Show::Functions { is_builtin: true, full: true, filter: Some(ShowFilter::Like("a%".to_owned())) },
+        ),
         ("show frontends", Show::Frontends),
         ("show last insert", Show::LastInsert),
         ("show transaction where id = 7", Show::Transaction { db: None, by: TransactionBy::Id(7) }),

@@ -3,10 +3,12 @@
 use crate::changes::{Shared, uncancelled};
 use crate::error::CatalogError;
 use crate::location::CatalogLocation;
+use crate::postgres::{Claim, PostgresOptions, PostgresStore};
 use crate::sqlite::SqliteStore;
 use crate::state::State;
 use crate::store::{Applied, Garbage, Operation, Store};
 use crate::transactions::TxnRecord;
+use crate::trouble::CatalogTrouble;
 use crate::users::{FIRST_USERS, User, first_role};
 use std::sync::Arc;
 use tributary_types::{
@@ -28,7 +30,8 @@ pub struct Catalog {
 pub(crate) type Result<T> = std::result::Result<T, CatalogError>;
 
 impl Catalog {
-    /// Opens the catalog, or creates it with the users `root` and `admin` without passwords.
+    /// Opens the catalog, or creates it with the users `root` and `admin` without passwords. One in PostgreSQL is opened
+    /// to be read, while its owner goes on, and is never created.
     ///
     /// # Errors
     /// [`CatalogError::NewerFormat`], [`CatalogError::Damaged`], [`CatalogError::Corrupt`], or
@@ -36,7 +39,21 @@ impl Catalog {
     pub async fn open(location: &CatalogLocation) -> Result<Self> {
         match location {
             CatalogLocation::Sqlite(file) => Self::with_store(Box::new(SqliteStore::open(file).await?)).await,
+            CatalogLocation::Postgres(options) => {
+                Self::with_store(Box::new(PostgresStore::read(options).await?)).await
+            }
         }
+    }
+
+    /// Opens a catalog in PostgreSQL as the server that owns it from now on, or creates it like [`Catalog::open`]. Also returns its
+    /// id, by which the server knows it again.
+    ///
+    /// # Errors
+    /// [`CatalogError::OfAnother`], [`CatalogError::InUse`], [`CatalogError::NotTheCatalog`], [`CatalogError::Missing`],
+    /// [`CatalogError::Unfit`], [`CatalogError::NewerFormat`], [`CatalogError::Away`], or [`CatalogError::Store`].
+    pub async fn claim(options: &PostgresOptions, claim: &Claim<'_>) -> Result<(Self, String)> {
+        let (store, id) = PostgresStore::claim(options, claim).await?;
+        Ok((Self::with_store(Box::new(store)).await?, id))
     }
 
     /// Opens a catalog in `store`.
@@ -65,13 +82,14 @@ impl Catalog {
 
     /// The reason why the last change could not be written; `None` if it could.
     #[must_use]
-    pub fn write_trouble(&self) -> Option<String> {
+    pub fn write_trouble(&self) -> Option<CatalogTrouble> {
         self.shared.store.write_trouble()
     }
 
-    /// Finds out whether changes can be written again, by one that changes nothing.
-    pub async fn try_writing(&self) {
-        self.shared.store.try_writing().await;
+    /// To be called every few seconds: finds out whether changes can be written again if they could not; in a shared store it says
+    /// that its owner lives, and shows what others have changed.
+    pub async fn keep_up(&self) {
+        self.shared.keep_up().await;
     }
 
     pub(crate) fn shared(&self) -> Arc<Shared> {

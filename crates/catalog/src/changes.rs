@@ -45,6 +45,24 @@ impl Shared {
         self.store.close().await;
     }
 
+    /// See [`crate::Catalog::keep_up`].
+    pub(crate) async fn keep_up(&self) {
+        let is_shared = self.store.is_shared();
+        if is_shared || self.store.write_trouble().is_some() {
+            self.store.try_writing().await;
+        }
+        if !is_shared {
+            return;
+        }
+        // A change under way compares the revision itself.
+        let Ok(_changing) = self.changing.try_lock() else { return };
+        let shown = self.state.load_full();
+        if self.store.revision().await.is_ok_and(|now| now != shown.revision) {
+            // The next call tries again.
+            drop(self.reload(&shown).await);
+        }
+    }
+
     /// Makes the change that `check` derives from the visible state; its other result is the answer.
     pub(crate) async fn change<T>(&self, check: impl Fn(&State) -> Result<(Operation, T)>) -> Result<T> {
         let _changing = self.changing.lock().await;

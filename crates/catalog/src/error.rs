@@ -67,6 +67,49 @@ pub enum CatalogError {
          data of this storage root may go, remove the whole directory"
     )]
     Missing { path: String, evidence: String },
+    /// The database has none.
+    #[error("there is no catalog in {0}: the first start of a server with this catalog_url makes it")]
+    NoCatalog(String),
+    /// The database can't have a catalog.
+    #[error("the catalog can't be in {place}: {reason}")]
+    Unfit { place: String, reason: String },
+    /// Another server owns it.
+    #[error(
+        "the catalog {place} belongs to the server {owner}, which used it last on the host {host}: names and labels of one server \
+         are of no use for the files of another. Nothing was changed. Give this server a database of its own (createdb), and name \
+         it in catalog_url; or start the server {owner}, whose id is in the node.json of its storage root"
+    )]
+    OfAnother { place: String, owner: String, host: String },
+    /// Another process of this server has it.
+    #[error(
+        "the catalog {place} is in use by another process of this server, on the host {host}: one of the two runs on a copy of \
+         the other's directory. Nothing was changed. Stop one of them. If that process or its machine has ended, start again in \
+         half a minute"
+    )]
+    InUse { place: String, host: String },
+    #[error(
+        "the catalog of this server has the id {known} according to node.json, and the one in {place} is {found}, an earlier copy or \
+         another one. Nothing was changed. Name the database of the former in catalog_url, and start again"
+    )]
+    NotTheCatalog { place: String, known: String, found: String },
+    /// Another process has taken it since this one opened it.
+    #[error(
+        "the catalog {place} was taken by {holder}: this process can't change it any more, and nothing of this change was made. \
+         Stop this process, or the other one and start this one again"
+    )]
+    Lost { place: String, holder: String },
+    /// Its database can't be reached now.
+    #[error(
+        "the catalog failed to {action}: PostgreSQL ({place}) can't be used now: {reason}. Nothing was changed; repeat it in a \
+         moment. Tables can be loaded and read meanwhile"
+    )]
+    Away { action: &'static str, place: String, reason: String },
+    /// Its database went away while it made a change.
+    #[error(
+        "the catalog had to {action}, and PostgreSQL ({place}) went away before it answered: {reason}. It may have been done or not; \
+         look before repeating it"
+    )]
+    InDoubt { action: &'static str, place: String, reason: String },
     #[error("the catalog holds {what}, which cannot be read: {reason}")]
     Corrupt { what: String, reason: String },
     #[error("the catalog failed to {action}: {source}")]
@@ -88,6 +131,7 @@ impl CatalogError {
             Self::ReservedDatabase(_) => ErrorCode::DbAccessDenied,
             Self::TableExists(_) => ErrorCode::TableExists,
             Self::UnknownTable { .. } => ErrorCode::UnknownTable,
+            Self::Away { .. } => ErrorCode::Busy,
             Self::TableChanged { .. }
             | Self::NotRecycled(_)
             | Self::UserExists { .. }
@@ -105,6 +149,13 @@ impl CatalogError {
             | Self::NewerFormat { .. }
             | Self::Damaged { .. }
             | Self::Missing { .. }
+            | Self::NoCatalog(_)
+            | Self::Unfit { .. }
+            | Self::OfAnother { .. }
+            | Self::InUse { .. }
+            | Self::NotTheCatalog { .. }
+            | Self::Lost { .. }
+            | Self::InDoubt { .. }
             | Self::Corrupt { .. }
             | Self::Store { .. } => ErrorCode::Unknown,
         }

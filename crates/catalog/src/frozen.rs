@@ -23,7 +23,7 @@ impl Catalog {
 }
 
 impl FrozenCatalog {
-    /// Writes a copy of the catalog to a file that is not there yet. The file is not durable on return.
+    /// Writes a copy of the catalog to a file of SQLite that is not there yet. The file is not durable on return.
     ///
     /// # Errors
     /// [`crate::CatalogError::Store`].

@@ -9,7 +9,7 @@ use crate::error::CatalogError;
 use crate::store::Store;
 
 /// The id of the node whose file is durable.
-const MARK: &str = "node_file";
+pub(crate) const MARK: &str = "node_file";
 const OLD_CREATED_AT_MS: &str = "node_created_at_ms";
 /// One directory per line.
 const OLD_WAL_DIRS: &str = "wal_dirs";

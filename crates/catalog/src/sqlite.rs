@@ -1,4 +1,4 @@
-//! The catalog in SQLite: the only module that knows SQL.
+//! The catalog in SQLite: with [`crate::postgres`] the only modules that know SQL.
 //!
 //! One connection, write-ahead journal, `synchronous = FULL`: a commit is on disk when it returns. Definitions are stored as text
 //! ([`crate::definition`]); fields that are searched have columns of their own.
@@ -10,6 +10,7 @@ mod load;
 mod migrations;
 mod operations;
 mod recycled;
+mod rows;
 #[cfg(test)]
 mod tests;
 mod transactions;
@@ -18,7 +19,7 @@ use crate::error::CatalogError;
 use crate::jobs::{JobRecord, PositionRecord};
 use crate::store::{Applied, FrozenStore, Garbage, Loaded, Operation, Revision, Store, Stored};
 use crate::transactions::TxnRecord;
-use crate::trouble::WriteTrouble;
+use crate::trouble::{CatalogTrouble, WriteTrouble};
 use async_trait::async_trait;
 use change::Change;
 use sqlx::pool::PoolConnection;
@@ -116,11 +117,6 @@ fn failed_to(action: &'static str) -> impl Fn(sqlx::Error) -> CatalogError {
     move |error| CatalogError::Store { action, source: error.into() }
 }
 
-fn corrupt<E: std::fmt::Display>(what: impl Into<String>) -> impl Fn(E) -> CatalogError {
-    let what = what.into();
-    move |error| CatalogError::Corrupt { what: what.clone(), reason: error.to_string() }
-}
-
 /// SQLite's integers have a sign; our ids stay far below 2^63.
 fn signed(id: u64) -> i64 {
     i64::try_from(id).unwrap_or(i64::MAX)
@@ -132,7 +128,7 @@ fn unsigned(row: &SqliteRow, column: &str) -> Result<u64, sqlx::Error> {
 
 #[async_trait]
 impl Store for SqliteStore {
-    fn write_trouble(&self) -> Option<String> {
+    fn write_trouble(&self) -> Option<CatalogTrouble> {
         self.trouble.get()
     }
 

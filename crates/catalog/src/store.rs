@@ -12,6 +12,7 @@ use crate::error::CatalogError;
 use crate::jobs::{JobRecord, PositionRecord};
 use crate::recycled::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
 use crate::transactions::TxnRecord;
+use crate::trouble::CatalogTrouble;
 use crate::users::{Role, User};
 use async_trait::async_trait;
 use std::fmt::Debug;
@@ -194,7 +195,7 @@ pub(crate) enum Applied {
 /// A store that takes no change.
 #[async_trait]
 pub(crate) trait FrozenStore: Send {
-    /// Writes a copy of the whole store to a file that is not there yet.
+    /// Writes a copy of the whole store to a file of SQLite that is not there yet.
     async fn save(&mut self, to: &Path) -> Stored<()>;
 }
 
@@ -203,9 +204,14 @@ pub(crate) trait Store: Send + Sync + Debug {
     async fn load(&self) -> Stored<Loaded>;
     async fn close(&self);
     /// The reason why the last change could not be written; `None` if it could.
-    fn write_trouble(&self) -> Option<String>;
-    /// Writes a change that changes nothing, whose outcome [`Store::write_trouble`] has.
+    fn write_trouble(&self) -> Option<CatalogTrouble>;
+    /// Writes a change that changes nothing, whose outcome [`Store::write_trouble`] has. In a shared store it says that its owner
+    /// lives.
     async fn try_writing(&self);
+    /// Whether other processes may reach it, and change what this one has loaded.
+    fn is_shared(&self) -> bool {
+        false
+    }
     /// Waits for the change under way; no other begins until the value is dropped.
     async fn freeze(&self) -> Stored<Box<dyn FrozenStore>>;
     /// The revision that [`Store::load`] would give.

@@ -27,3 +27,8 @@ pub struct TxnRecord {
     pub reason: String,
     pub attachment: Option<Attachment>,
 }
+
+/// The status of a stored name. COMMITTED, which earlier catalogs distinguished from VISIBLE, is equivalent.
+pub(crate) fn status_of(name: &str) -> Option<TransactionStatus> {
+    if name == "COMMITTED" { Some(TransactionStatus::Visible) } else { TransactionStatus::parse(name) }
+}

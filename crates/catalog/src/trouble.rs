@@ -5,21 +5,29 @@
 use crate::error::CatalogError;
 use parking_lot::Mutex;
 
+/// Why the last change could not be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogTrouble {
+    pub reason: String,
+    /// The database can't be reached now. It is on another machine or restarts; loads go on without it.
+    pub is_away: bool,
+}
+
 /// The reason why the last change failed, until one succeeds.
 #[derive(Debug, Default)]
-pub(crate) struct WriteTrouble(Mutex<Option<String>>);
+pub(crate) struct WriteTrouble(Mutex<Option<CatalogTrouble>>);
 
 impl WriteTrouble {
     /// Notes the outcome of a write.
     pub fn noted<T>(&self, outcome: Result<T, CatalogError>) -> Result<T, CatalogError> {
-        match &outcome {
-            Ok(_) => *self.0.lock() = None,
-            Err(error) => *self.0.lock() = Some(error.to_string()),
-        }
+        *self.0.lock() = outcome.as_ref().err().map(|error| CatalogTrouble {
+            reason: error.to_string(),
+            is_away: matches!(error, CatalogError::Away { .. } | CatalogError::InDoubt { .. }),
+        });
         outcome
     }
 
-    pub fn get(&self) -> Option<String> {
+    pub fn get(&self) -> Option<CatalogTrouble> {
         self.0.lock().clone()
     }
 }

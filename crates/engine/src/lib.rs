@@ -39,6 +39,7 @@ pub use audit::options::{AuditOptions, WhenFull};
 pub use engine::Engine;
 pub use front::http::HttpLoads;
 pub use front::mysql::MysqlHooks;
+pub use node::catalog_place::{move_to_file, move_to_postgres};
 pub use node::options::{BadStorageRoot, EngineOptions, Ports, SettingView, StorageRoot};
 pub use node::start_error::StartError;
 pub use tributary_query::QueryOptions;

@@ -167,6 +167,7 @@ impl IngestError {
             Self::NoSpace { .. }
             | Self::PreparedFull { .. }
             | Self::NameUnknown { .. }
+            | Self::Labels(_)
             | Self::ShuttingDown
             | Self::Recovery(_) => Retry::After(LATER),
             Self::TableDropped(_)
@@ -182,7 +183,6 @@ impl IngestError {
             | Self::Table { .. }
             | Self::NotAsRequired { .. }
             | Self::RightRevoked { .. }
-            | Self::Labels(_)
             | Self::NameOfOtherBytes { .. }
             | Self::OffsetExists { .. }
             | Self::OffsetOutOfRange { .. }
@@ -200,6 +200,7 @@ impl From<IngestError> for SqlError {
             IngestError::Timeout { .. } => ErrorCode::ExecuteTimeout,
             IngestError::UnknownReceipt(_) => ErrorCode::WrongArguments,
             IngestError::ShuttingDown => ErrorCode::ServerShutdown,
+            IngestError::Labels(_) => ErrorCode::Busy,
             IngestError::RightRevoked { .. } => ErrorCode::TableAccessDenied,
             _ => ErrorCode::Unknown,
         };

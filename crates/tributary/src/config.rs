@@ -139,7 +139,7 @@ impl Config {
             let shown = setting.rule.shown(value);
             let (shown, is_hidden) = match setting.rule {
                 kind::Rule::Whole { .. } => (shown, false),
-                kind::Rule::Text(_) => (toml::Value::String(shown).to_string(), false),
+                kind::Rule::Text(_) | kind::Rule::Url(_) => (toml::Value::String(shown).to_string(), false),
                 kind::Rule::Secret(_) => (toml::Value::String(shown).to_string(), !value.is_empty()),
             };
             // A line that would set another value is a comment.
@@ -188,7 +188,7 @@ fn set(texts: &mut Texts, name: &str, value: String, origin: Origin) -> Result<(
         return Err(ConfigError::Bad {
             name: name.to_owned(),
             origin: origin.to_string(),
-            value,
+            value: setting.rule.shown(&value),
             expected: setting.rule.expected(),
         });
     }
@@ -291,6 +291,32 @@ mod tests {
                 Config::load(None, [], [("table_storage", other.to_owned())]).unwrap_err().to_string();
             assert!(refused.contains(other) && refused.contains("s3://bucket/prefix"), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_password_in_a_url_is_refused_and_not_shown() {
+        let given = |url: &str| Config::load(None, [], [("catalog_url", url.to_owned())]);
+        for url in ["postgres://u:hush@host/db", "postgres://u:hush@me@host/db", "mysql://u:hush@host/db"] {
+            let refused = given(url).unwrap_err().to_string();
+            assert!(
+                refused.contains("catalog_password") && refused.contains("://u:***@host/db"),
+                "{refused}"
+            );
+            assert!(!refused.contains("hush"), "{refused}");
+        }
+        let password = ("catalog_password", "hush".to_owned());
+        let url = ("catalog_url", "postgres://u@host/db".to_owned());
+        let config = Config::load(None, [], [url, password]).expect("legal");
+        let database = config.settings.catalog_database().expect("a database");
+        assert_eq!(
+            (database.url.to_string().as_str(), database.password.reveal()),
+            ("postgres://u@host:5432/db", "hush")
+        );
+        let views: Vec<_> = config.views().into_iter().map(|view| (view.name, view.value)).collect();
+        for shown in [config.describe(), format!("{:?}", config.settings), format!("{views:?}")] {
+            assert!(!shown.contains("hush"), "{shown}");
+        }
+        assert!(Config::load(None, [], []).expect("legal").settings.catalog_database().is_none());
     }
 
     #[test]

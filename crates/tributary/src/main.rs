@@ -3,6 +3,7 @@
 // The start of an engine is one deep future, whose layout this crate computes in a release build.
 #![recursion_limit = "256"]
 
+mod catalog;
 mod certificate;
 mod config;
 mod listen;
@@ -43,6 +44,8 @@ enum Command {
     Load(Box<tributary_cli::Load>),
     Backup(tributary_cli::Backup),
     Restore(restore::Restore),
+    #[command(subcommand)]
+    Catalog(catalog::CatalogCommand),
     Sql(tributary_cli::Sql),
     Status(tributary_cli::Status),
     Verify(tributary_cli::Verify),
@@ -109,6 +112,7 @@ fn main() -> ExitCode {
         Command::Load(load) => return load.run(),
         Command::Backup(backup) => return backup.run(),
         Command::Restore(restore) => restore.run(),
+        Command::Catalog(command) => command.run(),
         Command::Sql(sql) => return sql.run(),
         Command::Status(status) => return status.run(),
         Command::Verify(verify) => return verify.run(),

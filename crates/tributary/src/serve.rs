@@ -305,6 +305,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
         state_dir: settings.storage_root_path.clone(),
         tables: storage_root(settings)?,
         table_storage: settings.s3(),
+        catalog_database: settings.catalog_database(),
         host: match &settings.advertised_host {
             Some(host) => host.clone(),
             None => own_address(settings.bind).to_string(),

@@ -118,7 +118,8 @@ struct TableNames(HashMap<TableId, String>);
 
 impl TableNames {
     fn read(config: &Config) -> Self {
-        let location = CatalogLocation::in_directory(&config.storage_root());
+        let location =
+            CatalogLocation::of_server(&config.storage_root(), config.settings.catalog_database().as_ref());
         // Opening would create a missing catalog.
         if !location.exists() {
             return Self(HashMap::new());

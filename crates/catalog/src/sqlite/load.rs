@@ -1,18 +1,17 @@
 //! Loads everything, at one revision.
 
 use super::change::Change;
-use super::{Sql, corrupt, failed_to, unsigned};
+use super::{Sql, failed_to, unsigned};
 use crate::definition;
 use crate::recycled::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
 use crate::store::{KeptSchema, Loaded, Revision, Stored};
+use crate::stored::{StoredUser, corrupt, move_views};
 use crate::users::{Role, User};
 use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteRow};
 use sqlx::{Row, query, query_as, query_scalar};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tributary_types::{
-    DbId, PartitionId, PasswordHash, SaltedHash, SourceId, TableDef, TableId, Verifiers, ViewDef,
-};
+use tributary_types::{DbId, PartitionId, SourceId, TableDef, TableId, ViewDef};
 
 pub(super) async fn all(pool: &SqlitePool) -> Stored<Loaded> {
     // One transaction, so that nothing changes between its queries.
@@ -127,18 +126,6 @@ async fn recycled_partitions(
     Ok(rows.into_iter().collect())
 }
 
-/// Views of recycled databases are stored with them.
-fn move_views(loaded: &mut Loaded) {
-    let databases = &mut loaded.recycled.databases;
-    loaded.views.retain(|view| {
-        let Some(database) = databases.get_mut(&view.db_id) else { return true };
-        let views = &mut Arc::make_mut(database).views;
-        let place = views.partition_point(|other| other.name < view.name);
-        views.insert(place, Arc::new(view.clone()));
-        false
-    });
-}
-
 async fn views(connection: &mut SqliteConnection) -> Stored<Vec<ViewDef>> {
     let rows: Vec<(String, String)> = query_as("SELECT name, definition FROM views ORDER BY id")
         .fetch_all(connection)
@@ -170,18 +157,8 @@ async fn users(connection: &mut SqliteConnection) -> Stored<Vec<User>> {
             .fetch_all(connection)
             .await
             .map_err(failed_to("read users"))?;
-    let read = |(name, host, hash, salted, text): Row| {
-        let place = format!("the user '{name}'@'{host}'");
-        let hash = hash.map(|hash| hash.try_into().map_err(|_| "a password hash has 20 bytes")).transpose();
-        let native = PasswordHash(hash.map_err(corrupt(place.clone()))?);
-        let salted = salted.map(|text| SaltedHash::parse(&text).ok_or("a salted hash has another form"));
-        let salted = salted.transpose().map_err(corrupt(place.clone()))?;
-        Ok(User {
-            password: Verifiers { native, salted },
-            account: definition::account(&text).map_err(corrupt(place))?,
-            name,
-            host,
-        })
+    let read = |(name, host, native, salted, account): Row| {
+        StoredUser { name, host, native, salted, account }.read()
     };
     rows.into_iter().map(read).collect()
 }

@@ -2,12 +2,10 @@
 
 use super::change::Change;
 use super::{Sql, signed, unsigned};
-use crate::transactions::TxnRecord;
+use crate::transactions::{TxnRecord, status_of};
 use sqlx::sqlite::{SqlitePool, SqliteRow};
 use sqlx::{Row, query, query_scalar};
-use tributary_types::{
-    Attachment, DbId, Label, TableId, TableRef, TransactionKind, TransactionStatus, TxnId,
-};
+use tributary_types::{Attachment, DbId, Label, TableId, TableRef, TransactionKind, TxnId};
 
 pub(super) async fn put(pool: &SqlitePool, node: &str, records: &[TxnRecord]) -> Sql<()> {
     let mut transaction = Change::begin(pool).await?;
@@ -146,11 +144,6 @@ fn read(row: SqliteRow) -> Sql<TxnRecord> {
         reason: row.try_get("reason")?,
         attachment: row.try_get::<Option<Vec<u8>>, _>("attachment")?.map(Attachment::from_storage),
     })
-}
-
-/// COMMITTED, which earlier catalogs distinguished from VISIBLE, is equivalent.
-fn status_of(name: &str) -> Option<TransactionStatus> {
-    if name == "COMMITTED" { Some(TransactionStatus::Visible) } else { TransactionStatus::parse(name) }
 }
 
 fn unknown(what: &str, value: &str) -> sqlx::Error {

@@ -5,6 +5,7 @@ use crate::jobs::{JobRecord, PositionRecord};
 use crate::sqlite::SqliteStore;
 use crate::store::{Applied, FrozenStore, Garbage, Loaded, Operation, Revision, Store, Stored};
 use crate::transactions::TxnRecord;
+use crate::trouble::CatalogTrouble;
 use async_trait::async_trait;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tributary_types::{Label, SourceId, TxnId};
@@ -46,7 +47,7 @@ impl Store for Losing {
         self.inner.close().await;
     }
 
-    fn write_trouble(&self) -> Option<String> {
+    fn write_trouble(&self) -> Option<CatalogTrouble> {
         self.inner.write_trouble()
     }
 

@@ -26,6 +26,7 @@ use crate::jobs::{ServerJobParts, ServerJobs};
 use crate::load::auto_increment::CatalogIncrements;
 use crate::load::labels::{CatalogLabels, CatalogSchemas};
 use crate::load::{LoadParts, Loads};
+use crate::node::catalog_place;
 use crate::node::health::LastReadiness;
 use crate::node::host::{SpoolDisk, SpoolRoom, disk_limit, emptied};
 use crate::node::metrics::Metrics;
@@ -33,6 +34,7 @@ use crate::node::node_file::NodeFile;
 use crate::node::options::EngineOptions;
 use crate::node::session_memory::SessionsMemory;
 use crate::node::start_error::StartError;
+use crate::node::state_dir;
 use crate::node::table_storage;
 use crate::node::wal_dirs::{self, WalDirs};
 use crate::queries::Queries;
@@ -41,22 +43,22 @@ use crate::verify::Verifier;
 use crate::watch::{self, Looked, Sizes, Watch};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
-use std::fs::{File, OpenOptions, Permissions, TryLockError};
+use std::fs::{File, Permissions};
 use std::future::Future;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::panic::resume_unwind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
-use tributary_catalog::{Catalog, CatalogError, CatalogLocation, NodeEntry};
+use tributary_catalog::Catalog;
 use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, RecoveryReport};
 use tributary_query::{QueryEngine, QueryOptions, Spill};
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
 use tributary_types::host::unix_ms;
 use tributary_types::process::log_lines_dropped;
 use tributary_types::{SqlError, TableDef};
-use tributary_wal::{Disk, OsDisk, is_in_use};
+use tributary_wal::{Disk, OsDisk};
 
 /// How many tables are opened at a time.
 const TABLES_OPENED_AT_ONCE: usize = 16;
@@ -108,12 +110,12 @@ impl Engine {
         lines: LineFormat,
     ) -> Result<(Arc<Self>, RecoveryReport), StartError> {
         let started = Instant::now();
-        let lock = lock_state(&options.state_dir)?;
+        let lock = state_dir::lock(&options.state_dir)?;
         let metrics = Metrics::new()?;
         let audit = Audit::open(options.audit.clone(), metrics.registry())?;
         let requests = Arc::new(Requests::new(metrics.registry(), audit)?);
         let ingest_metrics = Arc::new(IngestMetrics::new(metrics.registry())?);
-        let (node, catalog) = open_catalog(&options).await?;
+        let (node, catalog) = catalog_place::open(&options).await?;
         let keys_directory = Some(options.state_dir.join("keys"));
         let store_options = StoreOptions { node: node.id(), keys_directory, ..options.store.clone() };
         let store = Arc::new(store(store_options)?);
@@ -314,10 +316,8 @@ impl Engine {
     }
 
     async fn watch_health(self: Arc<Self>) -> Duration {
-        if self.catalog.write_trouble().is_some() {
-            // Nobody may come to change anything while the server is not ready.
-            self.catalog.try_writing().await;
-        }
+        // Nobody may come to change anything while the server is not ready.
+        self.catalog.keep_up().await;
         self.last_readiness.look(&self.health());
         tributary_admission::report_left_out();
         HEALTH_INTERVAL
@@ -345,6 +345,7 @@ impl Engine {
             logs,
             rejected: ingest.rejected_counts(),
             health: self.health(),
+            catalog_away: self.catalog.write_trouble().filter(|trouble| trouble.is_away),
             failures: self.requests.failures.recent(Instant::now()),
             jobs: self.jobs.routine_views(),
             wrong: self.verifier.wrong(),
@@ -504,83 +505,6 @@ fn uuid_of(node: &str) -> String {
     let begins = std::iter::once(0).chain(ENDS);
     let parts: Vec<&str> = begins.zip(ENDS).filter_map(|(begin, end)| node.get(begin..end)).collect();
     parts.join("-")
-}
-
-fn lock_state(root: &Path) -> Result<File, StartError> {
-    let failed =
-        |action: &'static str, path: &Path, source| StartError::Io { action, path: path.to_owned(), source };
-    OsDisk.create_dir_all(root).map_err(|error| failed("create", root, error))?;
-    let path = root.join("LOCK");
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(|error| failed("open", &path, error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StartError::Locked(root.to_owned())),
-        Err(TryLockError::Error(error)) => Err(failed("lock", &path, error)),
-    }
-}
-
-/// Opens this node's identity, and its catalog, which records it.
-async fn open_catalog(options: &EngineOptions) -> Result<(NodeFile, Arc<Catalog>), StartError> {
-    let disk: Arc<dyn Disk> = Arc::new(OsDisk);
-    let dir = &options.state_dir;
-    let location = CatalogLocation::in_directory(dir);
-    let mut found = NodeFile::read(Arc::clone(&disk), dir)?;
-    if !location.exists() {
-        refuse_missing_catalog(&location, options, found.as_ref())?;
-        if found.is_none() {
-            found = Some(NodeFile::create(Arc::clone(&disk), dir)?);
-        }
-    }
-    keep_private(&location);
-    let catalog = Catalog::open(&location).await?;
-    let entry = catalog.node_entry().await?;
-    let node = NodeFile::settle(found, &entry, disk, dir)?;
-    if !matches!(entry, NodeEntry::InFile(_)) {
-        catalog.node_is_in_file(&node.id()).await?;
-    }
-    Ok((node, Arc::new(catalog)))
-}
-
-/// Restricts reading of the catalog to the server's user: it contains the keys of stores that jobs need, in clear.
-fn keep_private(location: &CatalogLocation) {
-    let CatalogLocation::Sqlite(file) = location;
-    // The files beside it inherit its mode.
-    let kept = OpenOptions::new().create(true).append(true).mode(0o600).open(file).and_then(|file| {
-        let mode = file.metadata()?.permissions().mode();
-        let others = mode & 0o077;
-        if others == 0 { Ok(()) } else { file.set_permissions(Permissions::from_mode(mode & 0o700)) }
-    });
-    if let Err(error) = kept {
-        tracing::warn!(catalog = %location, %error, "others may be able to read the catalog, which has keys of stores");
-    }
-    for end in ["-wal", "-shm"] {
-        let mut beside = file.clone().into_os_string();
-        beside.push(end);
-        // They exist while a catalog is open, and after a crash.
-        let _ = std::fs::set_permissions(beside, Permissions::from_mode(0o600));
-    }
-}
-
-/// A new catalog beside the tables and logs of an old one would give up every row.
-fn refuse_missing_catalog(
-    location: &CatalogLocation,
-    options: &EngineOptions,
-    node: Option<&NodeFile>,
-) -> Result<(), StartError> {
-    let tables = options.tables.directory().join("tables");
-    let log = || options.ingest.wal_dirs.iter().find(|dir| is_in_use(dir)).cloned();
-    let table =
-        || std::fs::read_dir(&tables).is_ok_and(|mut inside| inside.next().is_some()).then(|| tables.clone());
-    let node = || node.filter(|node| !node.wal_dirs().is_empty()).map(NodeFile::path);
-    log().or_else(table).or_else(node).map_or(Ok(()), |evidence| {
-        Err(CatalogError::Missing { path: location.to_string(), evidence: evidence.display().to_string() }
-            .into())
-    })
 }
 
 async fn open_tables(catalog: &Catalog, store: &Arc<TableStore>) -> Result<Vec<Arc<Table>>, TableError> {

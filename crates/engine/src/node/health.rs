@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | background work that has ended | not alive: a restart helps |
 //! | a full disk, a store that fails all flushes, a catalog that can't be written | not ready: loads are refused, or will be |
-//! | single tables in trouble, a log that has used its limit | a warning |
+//! | single tables in trouble, a log that has used its limit, a catalog's database that is away | a warning |
 //!
 //! Not here: what happens to loads meanwhile.
 
@@ -41,10 +41,23 @@ pub(crate) fn of(ingest: &Ingest, catalog: &Catalog, tables: &Path) -> Health {
             date_time(stalled.since_ms)
         )
     });
-    let catalog = catalog.write_trouble().map(|error| format!("the catalog can't be written: {error}"));
-    let obstacles: Vec<String> = [log, tables_disk(tables), flushes, catalog].into_iter().flatten().collect();
+    let (away, refusing): (Option<_>, Option<_>) = match catalog.write_trouble() {
+        Some(trouble) if trouble.is_away => {
+            (Some("the catalog's database can't be reached: loads and queries go on".to_owned()), None)
+        }
+        Some(trouble) => (None, Some(format!("the catalog can't be written: {}", trouble.reason))),
+        None => (None, None),
+    };
+    let obstacles: Vec<String> =
+        [log, tables_disk(tables), flushes, refusing].into_iter().flatten().collect();
     let alive = usize::from(failures.is_empty() && obstacles.is_empty());
-    Health { nodes: 1, alive, failures, obstacles, warnings: warnings(ingest) }
+    Health {
+        nodes: 1,
+        alive,
+        failures,
+        obstacles,
+        warnings: warnings(ingest).into_iter().chain(away).collect(),
+    }
 }
 
 fn ended(work: &'static str) -> String {

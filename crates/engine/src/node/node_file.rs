@@ -22,8 +22,11 @@ use tributary_wal::{Disk, LogId, OpenMode};
 const FILE: &str = "node.json";
 /// The name of a new version of [`FILE`] before it is renamed.
 const STAGED: &str = "node.json.new";
-/// The format that is written, and the newest that is read. A field that is added has a default and leaves it as it is.
-const FORMAT: u64 = 1;
+/// The newest format that is read. A field that is added has a default and leaves it as it is, unless a server that does not know the
+/// field would do harm.
+const FORMAT: u64 = 2;
+/// The format without a `catalog`: a server that does not know it would go on with the file that was the catalog before.
+const FORMAT_WITHOUT_CATALOG: u64 = 1;
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +40,9 @@ pub(crate) struct Node {
     /// The URL of the store that has the tables. `None`: the state directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table_storage: Option<String>,
+    /// The id of the catalog in PostgreSQL. `None`: it is a file in the state directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalog: Option<String>,
 }
 
 /// A write-ahead log that has rows or may get some.
@@ -56,23 +62,30 @@ impl Node {
     fn new() -> Self {
         let id = host::random(rand::random::<u128>);
         Self {
-            format: FORMAT,
+            format: FORMAT_WITHOUT_CATALOG,
             id: format!("{id:032x}"),
             created_at_ms: host::unix_ms(),
             wal_dirs: Vec::new(),
             table_storage: None,
+            catalog: None,
         }
     }
 
     fn of_catalog(old: &OldNode) -> Self {
         let kept = |dir: &String| KeptLog { dir: dir.clone(), log: None, is_new: false };
         Self {
-            format: FORMAT,
+            format: FORMAT_WITHOUT_CATALOG,
             id: old.id.clone(),
             created_at_ms: old.created_at_ms,
             wal_dirs: old.wal_dirs.iter().map(kept).collect(),
             table_storage: None,
+            catalog: None,
         }
+    }
+
+    fn with_catalog(self, catalog: Option<String>) -> Self {
+        let format = if catalog.is_some() { FORMAT } else { FORMAT_WITHOUT_CATALOG };
+        Self { format, catalog, ..self }
     }
 
     /// The template for an owner without a copy of the file.
@@ -198,9 +211,9 @@ impl NodeFile {
             log: tributary_wal::identify(dir),
             is_new: false,
         };
-        // The tables of a copy are in its own directory.
+        // Tables and catalog of a copy are in its own directory.
         let wal_dirs = logs.iter().map(kept).collect();
-        Node { wal_dirs, table_storage: None, ..self.node.lock().clone() }.text()
+        Node { wal_dirs, table_storage: None, ..self.node.lock().clone() }.with_catalog(None).text()
     }
 
     /// Replaces the list of logs. Durable on return.
@@ -232,6 +245,26 @@ impl NodeFile {
             return Ok(());
         }
         let changed = Node { table_storage: Some(url.to_owned()), ..node.clone() };
+        self.write(&changed)?;
+        *node = changed;
+        Ok(())
+    }
+
+    /// The id of the catalog in PostgreSQL. `None`: it is a file.
+    pub fn catalog(&self) -> Option<String> {
+        self.node.lock().catalog.clone()
+    }
+
+    /// Records the catalog in PostgreSQL, or that it is a file. Durable on return.
+    ///
+    /// # Errors
+    /// [`StartError::Io`].
+    pub fn keep_catalog(&self, id: Option<&str>) -> Result<(), StartError> {
+        let mut node = self.node.lock();
+        if node.catalog.as_deref() == id {
+            return Ok(());
+        }
+        let changed = node.clone().with_catalog(id.map(str::to_owned));
         self.write(&changed)?;
         *node = changed;
         Ok(())

@@ -4,6 +4,7 @@ use crate::audit::options::AuditOptions;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tributary_catalog::PostgresOptions;
 use tributary_ingest::IngestOptions;
 use tributary_query::QueryOptions;
 use tributary_table::{S3Options, StoreOptions};
@@ -32,6 +33,8 @@ pub struct EngineOptions {
     pub tables: StorageRoot,
     /// The store of the tables.
     pub table_storage: Option<S3Options>,
+    /// The database of the catalog. `None`: it is a file in `state_dir`.
+    pub catalog_database: Option<PostgresOptions>,
     /// The host that URLs in answers name.
     pub host: String,
     /// `group_commit_interval_ms` of tables created without it, in ms.

@@ -75,6 +75,23 @@ pub enum StartError {
         directory.display()
     )]
     TablesHere { directory: PathBuf, wanted: String },
+    #[error(
+        "the catalog of this server is in PostgreSQL according to {}/node.json, and no catalog_url is given. Nothing was changed. \
+         Name its database in catalog_url, or bring it back: tributary catalog move --from URL --to {}",
+        directory.display(), directory.display()
+    )]
+    CatalogElsewhere { directory: PathBuf },
+    #[error(
+        "the catalog of this server is the file {}, and catalog_url is {wanted}. Nothing was changed. Remove the setting, or move the \
+         catalog there first: tributary catalog move --from {} --to {wanted}",
+        file.display(), file.parent().unwrap_or(file).display()
+    )]
+    CatalogHere { file: PathBuf, wanted: String },
+    #[error(
+        "there is no catalog of a server in {}: the directory must be the storage_root_path of a server of this version that has been \
+         started once, and the server must not run", directory.display()
+    )]
+    NoServer { directory: PathBuf },
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error(transparent)]

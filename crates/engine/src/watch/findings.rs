@@ -11,6 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tributary_catalog::CatalogTrouble;
 use tributary_http::Health;
 use tributary_ingest::{GroupQueue, Ingest, LogView, QueueState};
 use tributary_table::Table;
@@ -136,6 +137,8 @@ pub(crate) struct Looked<'a> {
     /// Rejected rows of stored loads since the start.
     pub rejected: HashMap<TableId, u64>,
     pub health: Health,
+    /// The catalog's database can't be reached.
+    pub catalog_away: Option<CatalogTrouble>,
     pub failures: Vec<ClientFailures>,
     pub jobs: Vec<RoutineView>,
     /// Tables that were found wrong.
@@ -173,6 +176,7 @@ impl Memory {
     pub fn find(&mut self, looked: &Looked<'_>, (now, now_ms): (Instant, i64)) -> Vec<Finding> {
         let mut found = Vec::new();
         found.extend(of_health(&looked.health));
+        found.extend(looked.catalog_away.as_ref().map(of_catalog));
         found.extend(looked.logs.iter().flat_map(|log| self.of_log(looked, log, now)));
         found.extend(looked.queues.iter().filter_map(|queue| of_queue(looked, queue)));
         found.extend(looked.tables.values().filter_map(|table| of_table(table)));
@@ -336,6 +340,15 @@ fn of_health(health: &Health) -> Vec<Finding> {
         )
     });
     ended.chain(obstacles).collect()
+}
+
+fn of_catalog(trouble: &CatalogTrouble) -> Finding {
+    Finding::new(ProblemKind::CatalogAway, "The catalog's database can't be reached.".to_owned())
+        .cause(&trouble.reason)
+        .way_out(
+            "Loads and queries of known tables go on; changes of databases, tables and users fail until it is back. The server \
+             connects again by itself. The write-ahead log keeps labels meanwhile, and grows.",
+        )
 }
 
 fn of_queue(looked: &Looked<'_>, queue: &GroupQueue) -> Option<Finding> {

@@ -36,6 +36,7 @@ impl Severity {
 pub(crate) enum ProblemKind {
     WorkEnded,
     NotReady,
+    CatalogAway,
     GroupStranded,
     TableWrong,
     SlowLog,
@@ -60,6 +61,7 @@ impl ProblemKind {
     const ALL: [Self; 20] = [
         Self::WorkEnded,
         Self::NotReady,
+        Self::CatalogAway,
         Self::GroupStranded,
         Self::TableWrong,
         Self::SlowLog,
@@ -84,6 +86,7 @@ impl ProblemKind {
         match self {
             Self::WorkEnded => "WORK_ENDED",
             Self::NotReady => "NOT_READY",
+            Self::CatalogAway => "CATALOG_AWAY",
             Self::GroupStranded => "GROUP_STRANDED",
             Self::TableWrong => "TABLE_WRONG",
             Self::SlowLog => "SLOW_LOG",

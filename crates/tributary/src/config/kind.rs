@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use tracing_subscriber::EnvFilter;
+use tributary_catalog::PostgresUrl;
 use tributary_engine::{S3Location, WhenFull};
 use tributary_tls::MinimumVersion;
 use tributary_types::{AuthPlugin, Egress, Portion, Secret, StoredVerifiers};
@@ -25,6 +26,8 @@ pub(super) enum Rule {
     Text(&'static str),
     /// Text that nothing shows.
     Secret(&'static str),
+    /// A URL, in which a password that somebody wrote there is not shown.
+    Url(&'static str),
 }
 
 /// A rule, and the value of a text that follows it.
@@ -41,7 +44,7 @@ impl<T> Accepts<T> {
             Rule::Whole { min, max, .. } => {
                 text.parse().ok().filter(|number| (min..=max).contains(number))?;
             }
-            Rule::Text(_) | Rule::Secret(_) => {}
+            Rule::Text(_) | Rule::Secret(_) | Rule::Url(_) => {}
         }
         (self.read)(text)
     }
@@ -52,6 +55,7 @@ impl Rule {
     pub(super) fn shown(self, value: &str) -> String {
         match self {
             Self::Secret(_) if !value.is_empty() => "***".to_owned(),
+            Self::Url(_) => without_password(value),
             _ => value.to_owned(),
         }
     }
@@ -61,8 +65,18 @@ impl Rule {
         match self {
             Self::Whole { min, max, unit: "" } => format!("a whole number from {min} to {max}"),
             Self::Whole { min, max, unit } => format!("a whole number from {min} to {max} ({unit})"),
-            Self::Text(words) | Self::Secret(words) => words.to_owned(),
+            Self::Text(words) | Self::Secret(words) | Self::Url(words) => words.to_owned(),
         }
+    }
+}
+
+/// The text without what is between the first colon of a user's part and the host.
+fn without_password(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let Some((user, host)) = rest.rsplit_once('@') else { return text.to_owned() };
+    match user.split_once(':') {
+        Some((name, _)) => format!("{scheme}://{name}:***@{host}"),
+        None => text.to_owned(),
     }
 }
 
@@ -94,6 +108,19 @@ pub(super) const fn table_storage() -> Accepts<Option<S3Location>> {
         "" => Some(None),
         text => text.parse().ok().map(Some),
     })
+}
+
+/// The database of the catalog.
+pub(super) const fn catalog_url() -> Accepts<Option<PostgresUrl>> {
+    let words = "a URL like `postgres://user@host:5432/database`, without a password (that is catalog_password), with \
+        `?sslmode=verify-full` or `disable` and `sslrootcert=FILE` if need be";
+    Accepts {
+        rule: Rule::Url(words),
+        read: |text| match text {
+            "" => Some(None),
+            text => text.parse().ok().map(Some),
+        },
+    }
 }
 
 /// An optional address of a server.

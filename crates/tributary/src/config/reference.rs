@@ -13,7 +13,7 @@ fn row(setting: &Declared) -> String {
     let accepts = match setting.rule {
         Rule::Whole { min, max: u64::MAX, unit } => format!("{min} or more {unit}"),
         Rule::Whole { min, max, unit } => format!("{min} to {max} {unit}"),
-        Rule::Text(words) | Rule::Secret(words) => words.to_owned(),
+        Rule::Text(words) | Rule::Secret(words) | Rule::Url(words) => words.to_owned(),
     };
     format!("| `{}` | {default} | {} | {} |\n", setting.name, accepts.trim(), setting.meaning())
 }

@@ -7,6 +7,7 @@ use super::kind::*;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use tributary_catalog::{PostgresOptions, PostgresUrl};
 use tributary_engine::{S3Location, S3Options, WhenFull};
 use tributary_tls::MinimumVersion;
 use tributary_types::{AuthPlugin, Egress, Portion, Secret, StoredVerifiers};
@@ -66,8 +67,14 @@ const DAY_MS: u64 = 86_400_000;
 const COUNT_MAX: u64 = u32::MAX as u64;
 
 settings! {
-    /// Directory of all data: the catalog, the write-ahead log and, without `table_storage`, the Delta tables.
+    /// Directory of all data: the write-ahead log and, without `catalog_url`, the catalog and, without `table_storage`, the Delta tables.
     storage_root_path: PathBuf = "./tributary-data", directory();
+
+    /// Database of the catalog in PostgreSQL 13 or newer; one server owns it. None: the file `catalog.db` in `storage_root_path`. `tributary catalog move` moves a catalog.
+    catalog_url: Option<PostgresUrl> = "", catalog_url();
+
+    /// Password of the user of `catalog_url`, if PostgreSQL asks for one.
+    catalog_password: Secret = "", secret();
 
     /// Bucket and prefix of the Delta tables in S3 or a store that speaks its protocol, with conditional puts. None: `tables` in `storage_root_path`. A server's tables stay where they were made.
     table_storage: Option<S3Location> = "", table_storage();
@@ -310,6 +317,12 @@ impl Settings {
             path_style: self.table_storage_path_style,
             allow_http: self.table_storage_allow_http,
         })
+    }
+
+    /// The database of the catalog, if it is not a file.
+    #[must_use]
+    pub fn catalog_database(&self) -> Option<PostgresOptions> {
+        Some(PostgresOptions { url: self.catalog_url.clone()?, password: self.catalog_password.clone() })
     }
 
     /// The directories of the write-ahead logs.

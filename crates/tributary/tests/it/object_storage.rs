@@ -3,11 +3,9 @@
 use crate::backup::restored;
 use crate::stopped_copy::{assert_copied, contents, fill};
 use crate::support::programs::python_of_store;
-use crate::support::server::command;
 use crate::support::{Client, Curl, Door, DoorMode, S3Store, Server, wait_until};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -76,20 +74,7 @@ impl Bucket {
 
     /// Tries to start a server on a directory, and returns its complaint.
     fn refusal(data: &Path, settings: &[(String, String)]) -> String {
-        let mut command = command(data);
-        command
-            .envs(settings.iter().map(|(name, value)| (format!("TRIBUTARY_{}", name.to_uppercase()), value)));
-        let mut child = command.spawn().expect("the program starts");
-        // The line of a server that is ready, or nothing once it has ended.
-        let mut ready = String::new();
-        let output = child.stdout.take().expect("piped");
-        BufReader::new(output).read_line(&mut ready).expect("UTF-8");
-        if !ready.is_empty() {
-            child.kill().expect("it runs");
-        }
-        let output = child.wait_with_output().expect("the program's output");
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(ready.is_empty() && !output.status.success(), "it started: {ready}{text}");
+        let text = Server::refusal(data, settings);
         assert!(!text.contains("hush"), "{text}");
         text
     }

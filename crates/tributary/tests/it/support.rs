@@ -5,6 +5,8 @@ pub mod client;
 pub mod curl;
 pub mod kafka;
 pub mod mariadb;
+#[path = "../../../catalog/src/postgres/testing.rs"]
+pub mod postgres;
 pub mod programs;
 pub mod server;
 pub mod stores;

@@ -27,6 +27,7 @@ fn golden() -> Node {
             KeptLog { dir: "wal2".to_owned(), log: None, is_new: true },
         ],
         table_storage: None,
+        catalog: None,
     }
 }
 
@@ -192,9 +193,9 @@ fn a_file_that_cannot_be_read_is_refused_and_not_touched() {
 #[test]
 fn a_file_of_a_newer_server_is_refused_by_its_format() {
     let disk = MemDisk::new();
-    disk.put(&dir().join(FILE), br#"{"format":2,"name":"x"}"#.to_vec());
+    disk.put(&dir().join(FILE), br#"{"format":3,"name":"x"}"#.to_vec());
     let error = read(&disk).expect_err("refused").to_string();
-    assert!(error.contains("has format 2") && error.contains("newer server"), "{error}");
+    assert!(error.contains("has format 3") && error.contains("newer server"), "{error}");
 }
 
 #[test]
@@ -217,4 +218,20 @@ fn the_store_of_the_tables_is_remembered() {
     let again = read(&disk).expect("read").expect("there");
     assert_eq!(again.table_storage().as_deref(), Some("s3://bucket/a"));
     assert_eq!(again.wal_dirs(), golden().wal_dirs);
+}
+
+#[test]
+fn a_catalog_elsewhere_is_remembered_in_a_format_that_earlier_servers_refuse() {
+    let disk = MemDisk::new();
+    let file = NodeFile::create(shared(&disk), &dir()).expect("written");
+    file.keep_catalog(Some("c-1")).expect("written");
+    let found = || {
+        let file = read(&disk).expect("legal").expect("a file");
+        let format = file.node.lock().format;
+        (file.catalog(), format)
+    };
+    assert_eq!(found(), (Some("c-1".to_owned()), 2));
+    assert!(!file.text_for_copy(&[]).contains("c-1"), "the catalog of a copy is its own file");
+    file.keep_catalog(None).expect("written");
+    assert_eq!(found(), (None, 1));
 }

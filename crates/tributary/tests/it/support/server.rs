@@ -187,6 +187,34 @@ impl Server {
         self.settings.push((name.to_owned(), value.to_owned()));
     }
 
+    /// The server with no settings of its own from its next start on.
+    pub fn without_settings(mut self) -> Self {
+        self.settings.clear();
+        self
+    }
+
+    /// Tries to start a server on a directory, and returns its complaint.
+    ///
+    /// # Panics
+    /// If it starts.
+    pub fn refusal(data: &Path, settings: &[(String, String)]) -> String {
+        let mut command = command(data);
+        command
+            .envs(settings.iter().map(|(name, value)| (format!("TRIBUTARY_{}", name.to_uppercase()), value)));
+        let mut child = command.spawn().expect("the program starts");
+        // The line of a server that is ready, or nothing once it has ended.
+        let mut ready = String::new();
+        let output = child.stdout.take().expect("piped");
+        BufReader::new(output).read_line(&mut ready).expect("UTF-8");
+        if !ready.is_empty() {
+            child.kill().expect("it runs");
+        }
+        let output = child.wait_with_output().expect("the program's output");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(ready.is_empty() && !output.status.success(), "it started: {ready}{text}");
+        text
+    }
+
     /// Starts a server again on the same data; the ports are others.
     pub fn start_again(&mut self) {
         self.process = Process::start(command(&self.data()), &self.settings);

@@ -60,7 +60,7 @@ use tributary_table::{Replaced, Table};
 use tributary_types::host::{self, unix_ms};
 use tributary_types::{
     Attachment, DbId, GroupCommitMode, Label, Partitions, Principal, RejectPolicy, Retry, SourceId, SqlError,
-    TableSchema, TxnId,
+    TableRole, TableSchema, TxnId,
 };
 
 /// The parts that loads use, and state that loads share.
@@ -724,7 +724,12 @@ impl Loads {
     /// Decides how a load is committed; counts the reason if it does not get the requested mode.
     fn route(&self, table: &Table, traits: &LoadTraits) -> Route {
         let ingest = &self.ingest;
-        let route = table.with_def(|def| route(traits, &def.properties, || ingest.wal_available_bytes()));
+        let route = table.with_def(|def| {
+            // The next statement of its session reads the rows of a temporary table.
+            let of_own = LoadTraits { requested: Some(GroupCommitMode::Off), ..*traits };
+            let traits = if def.role == TableRole::Unfinished { &of_own } else { traits };
+            route(traits, &def.properties, || ingest.wal_available_bytes())
+        });
         match route {
             Route::Own(Some(reason)) => ingest.metrics().fell_back(reason),
             Route::GroupSync(Some(reason)) => ingest.metrics().switched(reason),

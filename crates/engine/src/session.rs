@@ -15,6 +15,7 @@ mod receipts;
 mod rows;
 mod select;
 mod set;
+mod temporary;
 mod verify;
 mod waiting_calls;
 
@@ -22,6 +23,7 @@ use crate::access::finished::Door;
 use crate::access::processes::Process;
 use crate::access::{self, Object, Privilege};
 use crate::answer::Answer;
+use crate::ddl::unfinished::Unfinished;
 use crate::engine::Engine;
 use crate::load::builders::OwnBuilder;
 use crate::node::session_memory::{SessionCharge, SessionMemory};
@@ -36,6 +38,7 @@ use rows::explicit::ExplicitTransaction;
 use rows::insert::PlannedInsert;
 pub(crate) use rows::load_data::ClientUpload;
 use rows::load_data::PendingLoad;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -44,7 +47,7 @@ use tokio_util::sync::CancellationToken;
 use tributary_decode::{InsertOptions, LoadClock};
 use tributary_ingest::TransactionStatus;
 use tributary_query::{QueryEngine, SessionView};
-use tributary_sql::{Name, Statement};
+use tributary_sql::{Name, Reading, Statement};
 use tributary_table::Table;
 use tributary_types::pattern::like;
 use tributary_types::{
@@ -101,6 +104,8 @@ pub(crate) struct EngineSession {
     memory: SessionMemory,
     variables_charge: SessionCharge,
     transaction: Option<ExplicitTransaction>,
+    /// Tables that only this session knows.
+    temporary: Vec<Unfinished>,
     /// Statements have changed rows outside of transactions since the last COMMIT or ROLLBACK, although `autocommit` is 0.
     has_changed_at_once: bool,
     statements: HashMap<u32, KeptStatement>,
@@ -152,6 +157,7 @@ impl EngineSession {
             database: None,
             user_variables: Arc::default(),
             transaction: None,
+            temporary: Vec::new(),
             has_changed_at_once: false,
             statements: HashMap::new(),
             named_statements: HashMap::new(),
@@ -190,6 +196,9 @@ impl EngineSession {
         db: Option<&str>,
         name: &str,
     ) -> Result<Arc<Table>, SqlError> {
+        if let Some(own) = self.temporary_table(db, name) {
+            return Ok(Arc::clone(own));
+        }
         self.engine.gate.table(&self.principal, privilege, self.database.as_deref(), db, name)
     }
 
@@ -207,6 +216,7 @@ impl EngineSession {
             tls: self.tls.clone(),
             stop: Some(self.planning_stop(self.query_timeout())),
             written: self.transaction.as_ref().map(ExplicitTransaction::written).unwrap_or_default(),
+            temporary: self.temporary_tables(),
         }
     }
 
@@ -260,12 +270,25 @@ impl EngineSession {
         Ok(self.with_notes(answer, notes))
     }
 
-    /// Parses a statement as the session's `mysql_ddl` says. Returns a note for each part that is mapped.
+    /// Parses a statement as the session's `mysql_ddl` and `sql_mode` say. Returns a note for each part that is mapped.
     fn parse(&self, text: &str) -> Result<(Statement, Vec<String>), SqlError> {
-        match self.variables.values().mysql_ddl.as_str() {
-            "compat" => tributary_sql::parse_compatible(text),
-            _ => tributary_sql::parse(text).map(|statement| (statement, Vec::new())),
-        }
+        let mode = &self.variables.values().sql_mode;
+        let reading = Reading {
+            is_compatible: self.is_compatible(),
+            pipes_concatenate: mode.pipes_as_concat,
+            real_is_float: mode.real_as_float,
+        };
+        tributary_sql::parse_as(text, reading)
+    }
+
+    /// The text of a client, as it would be written in the default `sql_mode`, which is all that the rest of the server reads.
+    #[inline]
+    pub(crate) fn in_default_mode<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.variables.values().sql_mode.quotes.translated(text)
+    }
+
+    pub(crate) fn no_backslash_escapes(&self) -> bool {
+        self.variables.values().sql_mode.quotes.no_backslash_escapes
     }
 
     /// Runs a parsed statement; `params` are the values of its `?`.
@@ -280,6 +303,7 @@ impl EngineSession {
         let (privilege, object) = access::needed(&statement, self.database.as_deref());
         self.engine.gate.check(&self.principal, privilege, object)?;
         self.check_access_mode(&statement)?;
+        self.refuse_of_temporary(&statement)?;
         if self.transaction.is_some() && commits_first(&statement) {
             let _ = self.commit().await?;
         }
@@ -332,9 +356,17 @@ impl EngineSession {
             Statement::Savepoint { verb, name } => self.run_savepoint(verb, &name).await,
             Statement::WithoutEffect(what) => Ok(self.run_without_effect(what)),
             Statement::RenameTables(renamed) => self.run_rename_tables(&renamed).await,
-            Statement::DropTables { tables, if_exists, force } => {
-                self.run_drop_tables(&tables, if_exists, force).await
+            Statement::DropTables { tables, if_exists, force, only_temporary } => {
+                self.run_drop_tables(&tables, if_exists, force, only_temporary).await
             }
+            Statement::CreateTable(create) if create.is_temporary => self.create_temporary(*create).await,
+            Statement::CreateTableLike { table, if_not_exists, source, rollups, is_temporary: true } => {
+                self.create_temporary_like(&table, &source, if_not_exists, rollups.as_deref()).await
+            }
+            Statement::DropTable { table, if_exists, force } => match self.drop_if_temporary(&table).await? {
+                Some(answer) => Ok(answer),
+                None => self.run_admin(Statement::DropTable { table, if_exists, force }).await,
+            },
             Statement::Compute(query) => self.run_compute(&query, params).await,
             Statement::Maintain { verb, tables } => self.run_maintain(verb, &tables).await,
             Statement::Prepare { name, text } => self.run_prepare(&name, text).await,
@@ -360,6 +392,7 @@ impl EngineSession {
     /// Forgets variables, prepared statements and an open transaction.
     pub(crate) async fn reset(&mut self) {
         self.discard_transaction("the connection was reset").await;
+        self.temporary.clear();
         self.variables = self.engine.global_variables();
         self.user_variables = Arc::default();
         self.variables_charge = self.memory.charge();
@@ -454,6 +487,7 @@ impl EngineSession {
     /// The client has gone.
     pub(crate) async fn close(&mut self) {
         self.discard_transaction("the connection was closed").await;
+        self.temporary.clear();
     }
 }
 

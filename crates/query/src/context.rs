@@ -94,9 +94,10 @@ impl StatementContext<'_> {
             let table = info_schema::table(database, name, self.namespace, self.session)?;
             return table.ok_or_else(|| external(no_table(database, name)));
         }
-        let found = match self.within.is_view() {
-            true => self.namespace.table_of_view(database, name),
-            false => self.namespace.table(database, name).map_err(external)?,
+        let found = match self.temporary(database, name) {
+            Some(own) => Some(own),
+            None if self.within.is_view() => self.namespace.table_of_view(database, name),
+            None => self.namespace.table(database, name).map_err(external)?,
         };
         let Some(table) = found else {
             let view = match self.within.is_view() {
@@ -140,6 +141,11 @@ impl StatementContext<'_> {
             Some(column) => with_sequence(&snapshot.def, Arc::new(provider), column),
             None => Ok(Arc::new(provider)),
         }
+    }
+
+    /// The session's temporary table of that name. A view reads none.
+    fn temporary(&self, database: &str, name: &str) -> Option<Arc<Table>> {
+        self.session.temporary(database, name).filter(|_| !self.within.is_view())
     }
 
     /// The one snapshot of the table that the statement reads, also through views.

@@ -275,7 +275,12 @@ impl MySqlFunction {
         if constant {
             let result = ScalarValue::try_from_array(&result, 0)?;
             growth::check_literal(&result)?;
-            return Ok(ColumnarValue::Scalar(result));
+            let result = ColumnarValue::Scalar(result);
+            if result.data_type().is_nested() {
+                // A column of arrays has one for each row, such as that of LATERAL VIEW explode_numbers(1000000).
+                growth::check_copies(self.name, &result, args.number_rows)?;
+            }
+            return Ok(result);
         }
         Ok(ColumnarValue::Array(result))
     }

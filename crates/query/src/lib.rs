@@ -25,7 +25,9 @@ pub use engine::{Projection, QueryEngine, RowFilter, ViewShape};
 pub use error::stream_error;
 pub use facts::show::facts::size_text;
 pub use meaning::coercion::decimal;
-pub use model::{Cell, Grid, QueryOptions, QueryResult, ResultColumn, SessionView, Spill, WrittenTable};
+pub use model::{
+    Cell, Grid, QueryOptions, QueryResult, ResultColumn, SessionView, Spill, TemporaryTable, WrittenTable,
+};
 pub use namespace::{
     Decommission, FileTable, JobKind, LiveTable, Namespace, ProcessRow, SchemaChangeRow, ServerFacts,
 };

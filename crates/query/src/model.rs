@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tributary_table::Table;
-use tributary_types::{SqlError, TableId, TlsSession};
+use tributary_types::{SqlError, TableId, TableRef, TlsSession};
 
 pub use grid::{Cell, Grid};
 
@@ -66,6 +66,22 @@ pub struct SessionView {
     pub stop: Option<Arc<dyn Stop>>,
     /// The tables that the session's open transaction has written to.
     pub written: Vec<WrittenTable>,
+    /// The session's temporary tables.
+    pub temporary: Vec<TemporaryTable>,
+}
+
+/// A table that only one session knows.
+#[derive(Clone)]
+pub struct TemporaryTable {
+    /// Its name in the session.
+    pub name: TableRef,
+    pub table: Arc<Table>,
+}
+
+impl fmt::Debug for TemporaryTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TemporaryTable").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// A table with rows that only one session sees.
@@ -98,7 +114,16 @@ impl SessionView {
             tls: None,
             stop: None,
             written: Vec::new(),
+            temporary: Vec::new(),
         }
+    }
+
+    /// The temporary table that is called so in the session, or in the server, whose statements use that name, too.
+    pub(crate) fn temporary(&self, database: &str, name: &str) -> Option<Arc<Table>> {
+        let is_called = |own: &&TemporaryTable| {
+            own.name.db == database && (own.name.table == name || own.table.with_def(|def| def.name == name))
+        };
+        self.temporary.iter().find(is_called).map(|own| Arc::clone(&own.table))
     }
 
     /// The table as the session sees it: with the rows of its open transaction.
@@ -143,6 +168,8 @@ pub struct ResultColumn {
     pub database: Option<String>,
     /// The table of that column.
     pub table: Option<String>,
+    /// The name in FROM that it is a column of: a table's, its alias, or that of a derived table.
+    pub alias: Option<String>,
     /// The declared name of that column.
     pub original_name: Option<String>,
     /// It is of a unique key of that table, and never NULL.
@@ -173,6 +200,7 @@ impl ResultColumn {
             declared: None,
             database: None,
             table: None,
+            alias: None,
             original_name: None,
             is_key: false,
             nullable: true,

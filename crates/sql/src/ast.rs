@@ -66,6 +66,8 @@ pub enum Statement {
         source: Name,
         /// The rollups that the table also gets; an empty list means all rollups of the source.
         rollups: Option<Vec<String>>,
+        /// `CREATE TEMPORARY TABLE`
+        is_temporary: bool,
     },
     View(Box<ViewStatement>),
     DropTable {
@@ -192,11 +194,13 @@ pub enum Statement {
     WithoutEffect(WithoutEffect),
     /// `RENAME TABLE a TO b, …`: each table's new name.
     RenameTables(Vec<(Name, Name)>),
-    /// `DROP TABLE a, b, …`
+    /// `DROP TABLE a, b, …`, and `DROP TEMPORARY TABLE a, …`
     DropTables {
         tables: Vec<Name>,
         if_exists: bool,
         force: bool,
+        /// Tables that are not temporary stay.
+        only_temporary: bool,
     },
     /// `PREPARE name FROM …`; names are in lower case.
     Prepare {
@@ -456,8 +460,18 @@ pub struct Insert {
     pub source: InsertSource,
     /// `INSERT IGNORE`: rows whose keys exist are left out, and bad rows are warnings.
     pub ignores: bool,
-    /// `ON DUPLICATE KEY UPDATE c = VALUES(c), …`: the columns that get their new values in rows that exist.
-    pub on_duplicate: Option<Vec<String>>,
+    pub on_duplicate: Option<OnDuplicate>,
+}
+
+/// `[AS alias] ON DUPLICATE KEY UPDATE …`
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnDuplicate {
+    /// The columns that rows that exist get other values of: those of the new row, if they are not computed.
+    pub updated: Vec<String>,
+    /// Those whose values are expressions of the row that exists and of the new one.
+    pub computed: Sealed<Vec<(String, Expr)>>,
+    /// The name of the new row in these.
+    pub alias: Option<String>,
 }
 
 /// `LOAD DATA [LOCAL] INFILE …`
@@ -530,6 +544,8 @@ pub struct Explain {
 pub struct CreateTable {
     pub table: Name,
     pub if_not_exists: bool,
+    /// `CREATE TEMPORARY TABLE`
+    pub is_temporary: bool,
     pub columns: Vec<ColumnSpec>,
     pub indexes: Vec<IndexSpec>,
     pub rollups: Vec<RollupSpec>,
@@ -560,6 +576,8 @@ pub struct RollupSpec {
 pub struct IndexSpec {
     pub name: String,
     pub if_not_exists: bool,
+    /// It is a KEY of MySQL: one that Doris would refuse is left out.
+    pub may_be_left_out: bool,
     pub columns: Vec<String>,
     pub kind: IndexKind,
     pub properties: Vec<(String, String)>,

@@ -7,6 +7,7 @@ use crate::ast::{INTERNAL_CATALOG, Name};
 use crate::dialect::Grammar;
 use crate::errors::{self, Parsed};
 use crate::limits::DEPTH_MAX;
+use crate::modes::Reading;
 use crate::parse::compat::Mapped;
 use sqlparser::ast::{Expr, Query, TableWithJoins};
 use sqlparser::parser::Parser;
@@ -18,17 +19,24 @@ pub(crate) struct Cursor<'a> {
     parser: Parser<'a>,
     /// Of the parts that only MySQL has, the replacements so far. `None`: each is refused.
     notes: Option<Vec<String>>,
+    /// Whether a column REAL is a FLOAT.
+    real_is_float: bool,
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(sql: &'a str, grammar: &'a Grammar, tokens: Vec<TokenWithSpan>) -> Self {
         let parser = Parser::new(grammar).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
-        Self { sql, parser, notes: None }
+        Self { sql, parser, notes: None, real_is_float: false }
     }
 
-    /// Maps what only MySQL has.
-    pub(crate) fn be_compatible(&mut self) {
-        self.notes = Some(Vec::new());
+    /// Reads the statement as the session does.
+    pub(crate) fn read_as(&mut self, reading: Reading) {
+        self.notes = reading.is_compatible.then(Vec::new);
+        self.real_is_float = reading.real_is_float;
+    }
+
+    pub(crate) const fn real_is_float(&self) -> bool {
+        self.real_is_float
     }
 
     pub(crate) const fn is_compatible(&self) -> bool {

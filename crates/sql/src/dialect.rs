@@ -1,7 +1,8 @@
 //! MySQL's dialect for sqlparser, with corrections and additions to sqlparser's own.
 //!
 //! - `&&` binds like AND and `||` like OR (sqlparser: like `|` and like `*`). The operators in the
-//!   tree stay `And` and `StringConcat`; in MySQL's default mode the latter means OR.
+//!   tree stay `And` and `StringConcat`; in MySQL's default mode the latter means OR. With PIPES_AS_CONCAT `||` binds more than
+//!   arithmetic, and is a call of CONCAT.
 //! - XOR binds less than AND and more than OR (sqlparser: more than a comparison).
 //! - `DIV` is left-associative and binds like `*` (sqlparser lets it swallow all that follows).
 //! - `INTERVAL(n, a, b)` and `CHAR(n USING utf8)` are calls, and `* EXCEPT (a, b)` leaves columns out.
@@ -11,8 +12,9 @@
 //!   nesting. Each parser counts the operands it has begun and gives up at a multiple of the tokens.
 
 use crate::braces;
+use crate::modes::Reading;
 use crate::special_calls;
-use sqlparser::ast::{BinaryOperator, Expr, Statement};
+use sqlparser::ast::{BinaryOperator, Expr, Statement, UnaryOperator};
 use sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -28,6 +30,8 @@ const OPERANDS_PER_TOKEN: usize = 8;
 const NEVER_OPERANDS: [Keyword; 4] = [Keyword::SELECT, Keyword::WHEN, Keyword::THEN, Keyword::ELSE];
 /// Between OR and AND.
 const XOR_PRECEDENCE: u8 = 7;
+/// Of a `||` that concatenates: more than `*`, less than signs.
+const CONCAT_PRECEDENCE: u8 = 45;
 /// The parser's report when it gives up.
 pub(crate) const TOO_COMPLEX: &str = "statement too complex";
 
@@ -38,12 +42,37 @@ pub(crate) struct Grammar {
     operands_left: Cell<usize>,
     /// Whether `FILTER (WHERE` is in the statement: to the parser, FILTER could not be a name then.
     has_filters: Cell<bool>,
+    /// Whether `||` concatenates.
+    pipes_concatenate: bool,
 }
 
 impl Grammar {
     /// A dialect that does not limit work, for tokenizing.
     pub(crate) fn new() -> Self {
-        Self { mysql: MySqlDialect {}, operands_left: Cell::new(usize::MAX), has_filters: Cell::new(false) }
+        Self {
+            mysql: MySqlDialect {},
+            operands_left: Cell::new(usize::MAX),
+            has_filters: Cell::new(false),
+            pipes_concatenate: false,
+        }
+    }
+
+    /// [`Grammar::new`] for statements that are read so.
+    pub(crate) fn of(reading: Reading) -> Self {
+        Self { pipes_concatenate: reading.pipes_concatenate, ..Self::new() }
+    }
+
+    /// An operand with a sign in front, which binds more than a `||` that concatenates.
+    fn signed(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        let op = match parser.peek_token_ref().token {
+            Token::Minus => UnaryOperator::Minus,
+            Token::Plus => UnaryOperator::Plus,
+            Token::Tilde => UnaryOperator::BitwiseNot,
+            _ => return None,
+        };
+        parser.advance_token();
+        let operand = parser.parse_subexpr(CONCAT_PRECEDENCE);
+        Some(operand.map(|expr| Expr::UnaryOp { op, expr: Box::new(expr) }))
     }
 
     /// Sets the budget for a statement of that many tokens.
@@ -131,12 +160,16 @@ impl Dialect for Grammar {
         if braces::begin(parser) {
             return Some(braces::parse(parser));
         }
-        special_calls::begin(parser).then(|| special_calls::parse(parser))
+        if special_calls::begin(parser) {
+            return Some(special_calls::parse(parser));
+        }
+        if self.pipes_concatenate { Self::signed(parser) } else { None }
     }
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
         let precedence = match &parser.peek_token_ref().token {
             Token::Overlap => Precedence::And,
+            Token::StringConcat if self.pipes_concatenate => return Some(Ok(CONCAT_PRECEDENCE)),
             Token::StringConcat => Precedence::Or,
             Token::Word(_) if is_infix_mod(parser) => Precedence::MulDivModOp,
             // Between parts of maps and of arrays; to sqlparser an operator on JSON.
@@ -160,6 +193,10 @@ impl Dialect for Grammar {
         left: &Expr,
         precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
+        if self.pipes_concatenate && parser.consume_token(&Token::StringConcat) {
+            let right = parser.parse_subexpr(precedence);
+            return Some(right.map(|right| braces::call("concat", vec![left.clone(), right])));
+        }
         let op = Self::infix_operator(parser)?;
         Some(parser.parse_subexpr(precedence).map(|right| Expr::BinaryOp {
             left: Box::new(left.clone()),

@@ -24,6 +24,18 @@ pub enum Change {
 }
 
 impl Statement {
+    /// Whether it creates or drops temporary tables, which only its session knows.
+    #[must_use]
+    pub const fn is_of_temporary_tables(&self) -> bool {
+        match self {
+            Self::CreateTable(create) => create.is_temporary,
+            Self::CreateTableAs(create) => create.create.is_temporary,
+            Self::CreateTableLike { is_temporary, .. } => *is_temporary,
+            Self::DropTables { only_temporary, .. } => *only_temporary,
+            _ => false,
+        }
+    }
+
     /// Its effect on the server; `None`: it has none beside rows and its own session.
     #[must_use]
     pub fn change(&self) -> Option<Change> {
@@ -34,6 +46,7 @@ impl Statement {
             _ => false,
         };
         match self {
+            own if own.is_of_temporary_tables() => None,
             Self::CreateDatabase { .. }
             | Self::CreateTable(_)
             | Self::CreateTableAs(_)

@@ -23,6 +23,7 @@ mod hints;
 mod kind;
 mod lateral_views;
 mod limits;
+mod modes;
 pub mod names;
 mod parse;
 mod properties;
@@ -34,6 +35,7 @@ mod split;
 mod syntax;
 pub mod table;
 mod temporary;
+mod upsert;
 mod view_text;
 pub mod visit;
 
@@ -43,12 +45,13 @@ pub use chains::STACK_BYTES;
 pub use file_calls::{FILES_FUNCTION, FileCall, FileFunction};
 pub use kind::Change;
 pub use limits::STATEMENT_BYTES_MAX;
+pub use modes::{QuoteModes, Reading};
 pub use parse::parse_type;
 pub use parse::{
     Backup, BrokerLoad, DataInfile, Export, HiddenProperties, HiddenText, JobsBy, Outfile, RowsOf,
 };
 pub use parse::{CreateTableAs, CreateView, ViewBody, ViewStatement};
-pub use parse::{HttpStream, parse, parse_compatible, parse_csv_schema, parse_expression};
+pub use parse::{HttpStream, parse, parse_as, parse_compatible, parse_csv_schema, parse_expression};
 pub use parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
 pub use parse::{Recover, Recovered, RecycledId};
 pub use parse::{Verify, parse_http_stream, parse_query};

@@ -52,7 +52,9 @@ use crate::cursor::Cursor;
 use crate::dialect::Grammar;
 use crate::errors::Parsed;
 use crate::hints;
+use crate::modes::Reading;
 use crate::syntax;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 use tributary_types::{DataType, SqlError};
 
 /// Parses one statement; final `;` are allowed.
@@ -74,15 +76,47 @@ pub fn parse(sql: &str) -> Result<Statement, SqlError> {
 /// # Errors
 /// See [`parse`].
 pub fn parse_compatible(sql: &str) -> Result<(Statement, Vec<String>), SqlError> {
+    parse_as(sql, Reading { is_compatible: true, ..Reading::default() })
+}
+
+/// Parses one statement as a session reads it. Returns a sentence for each part that was mapped.
+///
+/// # Errors
+/// See [`parse`]; the statement's text is kept, and would mean something else to another session.
+pub fn parse_as(sql: &str, reading: Reading) -> Result<(Statement, Vec<String>), SqlError> {
     syntax::prepare_stack();
     let sql = &*hints::unwrapped(sql);
-    let grammar = Grammar::new();
+    let grammar = Grammar::of(reading);
     let tokens = syntax::tokenize(sql, &grammar)?;
+    let concatenates = reading.pipes_concatenate && tokens.iter().any(is_pipes);
     let mut cursor = Cursor::new(sql, &grammar, tokens);
-    cursor.be_compatible();
+    cursor.read_as(reading);
     let parsed = statement(&mut cursor)?;
     cursor.expect_end()?;
+    if concatenates && keeps_text(&parsed) {
+        return Err(unsupported::refuse(
+            "|| in a statement whose text is kept, with PIPES_AS_CONCAT in sql_mode,",
+            "write CONCAT(a, b)",
+        ));
+    }
     Ok((parsed, cursor.into_notes()))
+}
+
+fn is_pipes(token: &TokenWithSpan) -> bool {
+    token.token == Token::StringConcat
+}
+
+/// Whether a part of the statement's text is parsed again, without the modes of its session.
+const fn keeps_text(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::View(_)
+            | Statement::CreateTable(_)
+            | Statement::AlterTable { .. }
+            | Statement::RoutineLoad(_)
+            | Statement::BrokerLoad(_)
+            | Statement::Export(_)
+    )
 }
 
 /// Parses one expression and nothing else, e.g. the `where` of a Stream Load.
@@ -140,7 +174,6 @@ fn with_cursor<T>(sql: &str, parse: impl FnOnce(&mut Cursor<'_>) -> Parsed<T>) -
 }
 
 fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
-    use sqlparser::tokenizer::Token;
     while cursor.eat_token(&Token::SemiColon) {}
     if cursor.at_end() {
         return Ok(Statement::Empty);

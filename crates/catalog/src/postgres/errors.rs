@@ -59,7 +59,10 @@ impl PgError {
                     is_of_server(of_database)
                         || *of_database.code() == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
                 }
-                None => error.is_closed() || error.source().is_some_and(|cause| cause.is::<io::Error>()),
+                None => {
+                    error.is_closed()
+                        || error.source().is_some_and(<dyn std::error::Error + 'static>::is::<io::Error>)
+                }
             },
             Self::Late | Self::Away(_) => true,
             _ => false,

@@ -64,7 +64,7 @@ impl Gate {
                 let main = self.names.all_tables().into_iter().find(|table| table.id() == of);
                 main.is_some_and(|main| is_allowed(&main.with_def(TableDef::table_ref)))
             }
-            // Only the statement that makes it knows it.
+            // Only the statement that makes it, or the session whose temporary table it is, knows it.
             TableRole::Unfinished => true,
         }
     }

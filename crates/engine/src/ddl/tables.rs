@@ -131,10 +131,20 @@ impl Ddl {
         if !self.is_free(name, if_not_exists)? {
             return Ok(false);
         }
+        let def = self.def_like(source, name, rollups).await?;
+        Ok(self.add_table(interrupt, def, if_not_exists).await?.is_some())
+    }
+
+    /// The definition of a new table that is as `source`.
+    pub(crate) async fn def_like(
+        &self,
+        source: &TableDef,
+        name: &TableRef,
+        rollups: Option<&[String]>,
+    ) -> Result<TableDef, SqlError> {
         let db_id = self.names.database_id(&name.db)?;
         let def = tributary_sql::like(source, name, db_id, self.catalog.next_table_id().await?, rollups)?;
-        let def = self.with_dynamic_partitions(def, self.unix_ms())?;
-        Ok(self.add_table(interrupt, def, if_not_exists).await?.is_some())
+        self.with_dynamic_partitions(def, self.unix_ms())
     }
 
     /// Whether a table or view can have this name. If it may exist already, `false` is not an error.

@@ -1,4 +1,5 @@
-//! Tables that get their rows before they get their names: `CREATE TABLE … AS SELECT` creates one.
+//! Tables that get their rows before they get their names: `CREATE TABLE … AS SELECT` creates one. A temporary table is one that never
+//! gets it, and that its session knows ([`crate::session`]).
 //!
 //! Invariant: a table is visible under its name only with all its rows. Until then it has a role that names from outside never
 //! match; a failure in between, by an error or with the server, leaves a table of that role, which is dropped.
@@ -19,6 +20,11 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
+    /// The name that the table will have, or has in its session.
+    pub const fn name(&self) -> &TableRef {
+        &self.name
+    }
+
     pub fn table(&self) -> &Arc<Table> {
         self.table.as_ref().expect("it is taken when it is finished or dropped")
     }
@@ -42,6 +48,21 @@ impl Unfinished {
             self.table = None;
         }
         changed
+    }
+}
+
+impl Unfinished {
+    /// Drops the table now.
+    ///
+    /// # Errors
+    /// The statement was interrupted, or the catalog can't be changed. The table is dropped in the background then.
+    pub async fn give_up(mut self, interrupt: Interrupt<'_>) -> Result<(), SqlError> {
+        let (ddl, table) = (Arc::clone(&self.ddl), Arc::clone(self.table()));
+        let _turn = interrupt.wait(ddl.wait_for_turn(&table.def())).await?;
+        let name = table.with_def(TableDef::table_ref);
+        ddl.drop_open(interrupt, &name, &table).await?;
+        self.table = None;
+        Ok(())
     }
 }
 
@@ -70,6 +91,27 @@ impl Ddl {
         name: TableRef,
     ) -> Result<Unfinished, SqlError> {
         let def = self.new_def(create, &name).await?;
+        self.add_unfinished(interrupt, def, name).await
+    }
+
+    /// Creates a table as `source` is, without rows, that will get this name.
+    pub(crate) async fn create_unfinished_like(
+        self: &Arc<Self>,
+        interrupt: Interrupt<'_>,
+        source: &TableDef,
+        name: TableRef,
+        rollups: Option<&[String]>,
+    ) -> Result<Unfinished, SqlError> {
+        let def = self.def_like(source, &name, rollups).await?;
+        self.add_unfinished(interrupt, def, name).await
+    }
+
+    async fn add_unfinished(
+        self: &Arc<Self>,
+        interrupt: Interrupt<'_>,
+        def: TableDef,
+        name: TableRef,
+    ) -> Result<Unfinished, SqlError> {
         let role = TableRole::Unfinished;
         let hidden = role.name(def.id).expect("a role that nobody names has a name");
         let table = self.add_table(interrupt, TableDef { name: hidden, role, ..def }, false).await?;
@@ -81,7 +123,10 @@ impl Ddl {
         for table in self.names.all_tables() {
             let def = table.def();
             if def.role == TableRole::Unfinished {
-                tracing::info!(table = def.location, "a table whose CREATE did not end is dropped");
+                tracing::info!(
+                    table = def.location,
+                    "a table is dropped whose CREATE or whose session did not end"
+                );
                 self.drop_open(Interrupt::NEVER, &def.table_ref(), &table).await?;
             }
         }

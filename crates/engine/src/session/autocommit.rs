@@ -11,6 +11,7 @@ use crate::access::Privilege;
 use crate::access::finished::Door;
 use crate::answer::Answer;
 use tributary_sql::{Name, SavepointVerb, Statement};
+use tributary_table::Table;
 use tributary_types::{ErrorCode, SqlError};
 
 impl EngineSession {
@@ -65,6 +66,11 @@ impl EngineSession {
         if is_part {
             return self.begin_with_insert().await;
         }
+        if matches!(statement, Statement::Update(_) | Statement::Delete(_)) {
+            // Its table decides ([`EngineSession::change_at_once`]).
+            self.has_changed_at_once |= self.transaction.is_none();
+            return Ok(());
+        }
         if let Some(transaction) = self.transaction.take_if(|transaction| transaction.is_implicit)
             && transaction.has_loads()
         {
@@ -77,6 +83,26 @@ impl EngineSession {
         }
         self.has_changed_at_once |= self.transaction.is_none();
         Ok(())
+    }
+
+    /// Lets a statement change rows of a table without UNIQUE KEY, which a transaction can't undo: they are stored at once, as those of
+    /// tables without transactions are in MySQL, and ROLLBACK warns of them.
+    ///
+    /// # Errors
+    /// The open transaction is one of Doris, or it has rows of the table, which would have to be stored first.
+    pub(super) fn change_at_once(&mut self, what: &str, table: &Table) -> Result<(), SqlError> {
+        let Some(transaction) = &self.transaction else { return Ok(()) };
+        let text = match (self.is_compatible(), transaction.has_rows_of(table.id())) {
+            (true, false) => {
+                self.has_changed_at_once = true;
+                return Ok(());
+            }
+            (true, true) => format!(
+                "{what} in a transaction that has rows of the table is not supported, as it could not be rolled back here: COMMIT first"
+            ),
+            (false, _) => format!("{what} in a transaction is not supported yet; COMMIT first"),
+        };
+        Err(SqlError::detail(ErrorCode::NotSupported, text))
     }
 
     fn has_unique_key(&self, table: &Name) -> bool {

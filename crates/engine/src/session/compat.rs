@@ -51,6 +51,9 @@ impl Warning {
 
 /// Whether MySQL commits the open transaction before it runs the statement: definitions are not part of transactions.
 pub(super) const fn commits_first(statement: &Statement) -> bool {
+    if statement.is_of_temporary_tables() {
+        return false;
+    }
     matches!(
         statement,
         Statement::CreateDatabase { .. }
@@ -219,27 +222,17 @@ impl EngineSession {
         tables: &[Name],
         if_exists: bool,
         force: bool,
+        only_temporary: bool,
     ) -> Result<Answer, SqlError> {
         let engine = Arc::clone(&self.engine);
         let process = Arc::clone(&self.process);
         let db = self.database.clone();
         let names = tables.iter().map(|table| table.resolve(db.as_deref())).collect::<Result<Vec<_>, _>>()?;
-        for name in &names {
-            let object = Object::Table { db: &name.db, table: &name.table };
-            engine.gate.check(&self.principal, Privilege::Drop, object)?;
-        }
-        if !if_exists {
-            let is_absent = |name: &&TableRef| engine.ddl.is_free(name, true).is_ok_and(|is_free| is_free);
-            let absent: Vec<String> = names.iter().filter(is_absent).map(ToString::to_string).collect();
-            if !absent.is_empty() {
-                let text = format!("Unknown table '{}'; none was dropped", absent.join(","));
-                return Err(SqlError::new(ErrorCode::UnknownTable, text));
-            }
-        }
+        let others = self.drop_temporary_of(names, if_exists, only_temporary).await?;
         let mut absent = Vec::new();
-        for name in &names {
+        for name in &others {
             let killed = Interrupt::by_kill(&process.stop);
-            if !engine.ddl.drop_table_called(killed, name, if_exists, force).await? {
+            if only_temporary || !engine.ddl.drop_table_called(killed, name, if_exists, force).await? {
                 absent.push(Warning::unknown_table(name));
             }
         }

@@ -22,6 +22,7 @@ impl EngineSession {
                 self.user_variables.get(&variable).cloned().unwrap_or_else(|| "NULL".to_owned())
             }
         };
+        let text = self.in_default_mode(&text).into_owned();
         self.forget_named(name);
         let id = u32::MAX - self.named_before;
         self.prepare_parsed(id, &text, |statement| {

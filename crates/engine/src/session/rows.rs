@@ -3,6 +3,7 @@
 //! Not their business: the path of rows into a table ([`crate::load`]).
 
 mod change;
+mod computed_upsert;
 mod create_as;
 mod delete;
 pub(super) mod explicit;

@@ -9,7 +9,7 @@
 )]
 
 use super::kind::{
-    Decimal, Kind, NamedZone, any_whole, charset, decimal, flag, group_commit, mysql_ddl, new_keys,
+    Decimal, Kind, NamedZone, SqlMode, any_whole, charset, decimal, flag, group_commit, mysql_ddl, new_keys,
     password_strength, ratio, reject_policy, requirement, row_limit, sql_mode, switch, text, whole, zone,
 };
 use super::{
@@ -627,8 +627,8 @@ variables! {
     sql_dialect: String = "doris".into(), text(), Fixed;
     /// There is no binary log.
     sql_log_bin: bool = true, switch(), Kept;
-    /// Modes that change what statements mean (`ANSI_QUOTES`, `NO_BACKSLASH_ESCAPES`, `PIPES_AS_CONCAT`, …) are refused.
-    sql_mode: String = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION".into(), sql_mode(), Obeyed;
+    /// How statements are read; modes that change values or types (`HIGH_NOT_PRECEDENCE`, `NO_UNSIGNED_SUBTRACTION`, …) are refused.
+    sql_mode: SqlMode = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION".into(), sql_mode(), Obeyed;
     /// Warnings do not change.
     sql_notes: bool = true, switch(), Kept;
     /// SHOW CREATE quotes names.

@@ -3,6 +3,7 @@
 //! Not its business: which variables there are.
 
 use crate::variables::time_zone::{self, Zone};
+use tributary_sql::QuoteModes;
 use tributary_types::{ErrorCode, GroupCommitMode, RejectPolicy, Requirement, SqlError};
 
 /// Why a text is not a value of a variable.
@@ -260,12 +261,15 @@ pub(super) const fn zone() -> Kind<NamedZone> {
     }
 }
 
-/// Modes that do not change the meaning of statements.
-const SQL_MODES: [&str; 15] = [
+/// The modes that `sql_mode` may have.
+const SQL_MODES: [&str; 20] = [
+    "ANSI",
+    "ANSI_QUOTES",
     "ERROR_FOR_DIVISION_BY_ZERO",
     "IGNORE_SPACE",
     "NO_AUTO_CREATE_USER",
     "NO_AUTO_VALUE_ON_ZERO",
+    "NO_BACKSLASH_ESCAPES",
     "NO_DIR_IN_CREATE",
     "NO_ENGINE_SUBSTITUTION",
     "NO_FIELD_OPTIONS",
@@ -274,17 +278,48 @@ const SQL_MODES: [&str; 15] = [
     "NO_ZERO_DATE",
     "NO_ZERO_IN_DATE",
     "ONLY_FULL_GROUP_BY",
+    "PIPES_AS_CONCAT",
+    "REAL_AS_FLOAT",
     "STRICT_ALL_TABLES",
     "STRICT_TRANS_TABLES",
     "TRADITIONAL",
 ];
 
-pub(super) const fn sql_mode() -> Kind<String> {
+/// The modes of `sql_mode`, with their text, which is shown as it was set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SqlMode {
+    text: String,
+    pub(crate) quotes: QuoteModes,
+    pub(crate) pipes_as_concat: bool,
+    pub(crate) real_as_float: bool,
+}
+
+impl From<&str> for SqlMode {
+    fn from(text: &str) -> Self {
+        let has = |wanted: &str| modes(text).any(|mode| mode.eq_ignore_ascii_case(wanted));
+        let is_ansi = has("ANSI");
+        Self {
+            text: text.to_owned(),
+            quotes: QuoteModes {
+                ansi_quotes: is_ansi || has("ANSI_QUOTES"),
+                no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
+            },
+            pipes_as_concat: is_ansi || has("PIPES_AS_CONCAT"),
+            real_as_float: is_ansi || has("REAL_AS_FLOAT"),
+        }
+    }
+}
+
+fn modes(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|mode| !mode.is_empty())
+}
+
+pub(super) const fn sql_mode() -> Kind<SqlMode> {
     Kind {
-        accepts: "modes that change no statement's meaning",
+        accepts: "modes of MySQL that do not change values or types",
+        bounds: None,
         read: |text| {
-            let modes = text.split(',').map(str::trim).filter(|mode| !mode.is_empty());
-            for mode in modes {
+            for mode in modes(text) {
                 if !SQL_MODES.iter().any(|known| known.eq_ignore_ascii_case(mode)) {
                     let known = SQL_MODES.join(", ");
                     return Err(Wrong::Only(format!(
@@ -292,8 +327,8 @@ pub(super) const fn sql_mode() -> Kind<String> {
                     )));
                 }
             }
-            Ok(text.to_owned())
+            Ok(text.into())
         },
-        ..text()
+        show: |mode| mode.text.clone(),
     }
 }

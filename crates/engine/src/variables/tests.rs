@@ -80,8 +80,7 @@ fn variables_of_clients_are_taken_in_any_spelling_of_on() {
 #[test]
 fn a_value_that_would_change_answers_is_refused_unless_it_is_obeyed() {
     for (name, value) in [
-        ("sql_mode", "STRICT_TRANS_TABLES,NO_BACKSLASH_ESCAPES"),
-        ("sql_mode", "ANSI"),
+        ("sql_mode", "STRICT_TRANS_TABLES,HIGH_NOT_PRECEDENCE"),
         ("div_precision_increment", "8"),
         ("skip_delete_sign", "true"),
         ("enable_strict_cast", "true"),

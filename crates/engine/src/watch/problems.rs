@@ -58,7 +58,7 @@ pub(crate) enum ProblemKind {
 }
 
 impl ProblemKind {
-    const ALL: [Self; 20] = [
+    const ALL: [Self; 21] = [
         Self::WorkEnded,
         Self::NotReady,
         Self::CatalogAway,

@@ -124,7 +124,7 @@ impl StatementContext<'_> {
         key: &(String, String),
         provider: Arc<dyn TableProvider>,
     ) -> Result<Arc<dyn TableProvider>, SqlError> {
-        if self.within.is_view() {
+        if self.within.is_view() || self.temporary(&key.0, &key.1).is_some() {
             return Ok(provider);
         }
         match self.namespace.readable_columns(&key.0, &key.1) {

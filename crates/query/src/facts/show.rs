@@ -102,7 +102,10 @@ impl Facts<'_> {
                 let names = ["Collation", "Charset", "Id#", "Default", "Compiled", "Sortlen#"];
                 self.filtered(session, filled(&names, facts::collations()), filter.as_ref(), 0)?
             }
-            Show::ProcessList { full } => process_list(facts::processes(namespace, session), *full),
+            Show::ProcessList { full } => {
+                let is_mysql = info_schema::shows_keys(session);
+                process_list(facts::processes(namespace, session), *full, is_mysql)
+            }
             Show::Index { table } => self.index(session, table)?,
             Show::Backends => nodes::backends(namespace),
             Show::Frontends => nodes::frontends(namespace),
@@ -220,22 +223,39 @@ fn filled(names: &[&str], rows: Vec<Vec<Cell>>) -> Grid {
 /// Statements are cut to this many characters without FULL.
 const INFO_CHARACTERS: usize = 100;
 
-fn process_list(rows: Vec<Vec<Cell>>, full: bool) -> Grid {
-    let mut grid = Grid::new(&[
-        "CurrentConnected",
-        "Id#",
-        "User",
-        "Host",
-        "LoginTime",
-        "Catalog",
-        "Db",
-        "Command",
-        "Time#",
-        "State",
-        "QueryId",
-        "Info",
-        "FE",
-    ]);
+/// The columns of a list of processes, as Doris has them.
+const PROCESS_COLUMNS: [&str; 13] = [
+    "CurrentConnected",
+    "Id#",
+    "User",
+    "Host",
+    "LoginTime",
+    "Catalog",
+    "Db",
+    "Command",
+    "Time#",
+    "State",
+    "QueryId",
+    "Info",
+    "FE",
+];
+/// The columns that MySQL's list has, by their places in that of Doris: drivers read them by their places in MySQL's.
+const OF_MYSQL: [(usize, &str); 8] = [
+    (1, "Id#"),
+    (2, "User"),
+    (3, "Host"),
+    (6, "db"),
+    (7, "Command"),
+    (8, "Time#"),
+    (9, "State"),
+    (11, "Info"),
+];
+
+fn process_list(rows: Vec<Vec<Cell>>, full: bool, is_mysql: bool) -> Grid {
+    let mut grid = match is_mysql {
+        true => Grid::new(&OF_MYSQL.map(|(_, name)| name)),
+        false => Grid::new(&PROCESS_COLUMNS),
+    };
     for mut row in rows {
         if let Cell::Text(info) = &mut row[11]
             && !full
@@ -243,7 +263,10 @@ fn process_list(rows: Vec<Vec<Cell>>, full: bool) -> Grid {
         {
             info.truncate(end);
         }
-        grid.push(row);
+        grid.push(match is_mysql {
+            true => OF_MYSQL.iter().map(|(place, _)| row[*place].clone()).collect(),
+            false => row,
+        });
     }
     grid
 }

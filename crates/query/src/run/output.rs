@@ -21,6 +21,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tributary_sql::names::without_partitions;
 use tributary_types::{DataType as Declared, ErrorCode, SqlError};
 
 /// The treatment of nested values.
@@ -86,7 +87,7 @@ pub fn columns(
     let schema = plan.schema();
     let titles = place_titles(schema, titles, spellings);
     let direct = direct_columns(plan);
-    let calls = calls(plan);
+    let (calls, mut aliases) = (calls(plan), aliases(plan).into_iter());
     schema
         .fields()
         .iter()
@@ -96,7 +97,8 @@ pub fn columns(
             let is_column = direct.as_ref().is_none_or(|direct| direct.get(index).copied().unwrap_or(false));
             let column = result_column(title, field, nested.result_type(field.data_type()), is_column);
             let is_call = calls.get(index).copied().unwrap_or(false);
-            ResultColumn { is_clock: is_call && metadata::is_clock(field), ..column }
+            let alias = aliases.next().flatten();
+            ResultColumn { is_clock: is_call && metadata::is_clock(field), alias, ..column }
         })
         .collect()
 }
@@ -114,6 +116,7 @@ fn result_column(title: String, field: &Field, data_type: DataType, is_column: b
         declared: declared.or_else(|| metadata::digits(field).map(|scale| Declared::DateTime { scale })),
         database: origin.database,
         table: origin.table,
+        alias: None,
         original_name: origin.name,
         is_key: origin.is_key,
         nullable: field.is_nullable(),
@@ -137,6 +140,30 @@ fn calls(plan: &LogicalPlan) -> Vec<bool> {
         LogicalPlan::Limit(limit) => calls(&limit.input),
         LogicalPlan::Distinct(datafusion::logical_expr::Distinct::All(input)) => calls(input),
         _ => Vec::new(),
+    }
+}
+
+/// The names in FROM that outputs are columns of, if the plan's shape shows them.
+fn aliases(plan: &LogicalPlan) -> Vec<Option<String>> {
+    fn alias_of(expr: &Expr, input: &LogicalPlan) -> Option<String> {
+        match expr {
+            Expr::Column(column) => match &column.relation {
+                Some(relation) => Some(without_partitions(relation.table()).0.to_owned()),
+                // A second column of a name has another one below.
+                None => aliases(input).swap_remove(input.schema().maybe_index_of_column(column)?),
+            },
+            Expr::Alias(alias) => alias_of(&alias.expr, input),
+            _ => None,
+        }
+    }
+    match plan {
+        LogicalPlan::Projection(projection) => {
+            projection.expr.iter().map(|expr| alias_of(expr, &projection.input)).collect()
+        }
+        LogicalPlan::Sort(sort) => aliases(&sort.input),
+        LogicalPlan::Limit(limit) => aliases(&limit.input),
+        LogicalPlan::Distinct(datafusion::logical_expr::Distinct::All(input)) => aliases(input),
+        other => vec![None; other.schema().fields().len()],
     }
 }
 

@@ -50,6 +50,26 @@ async fn a_column_that_is_shown_unchanged_keeps_its_declared_type_and_table() {
 }
 
 #[tokio::test]
+async fn a_column_has_the_name_in_from_that_it_is_read_from() {
+    let server = server().await;
+    for (sql, expected) in [
+        ("SELECT id, x.username n, id + 1 FROM t x", vec![Some("x"), Some("x"), None]),
+        ("SELECT * FROM (SELECT 1 AS one) AS A", vec![Some("A")]),
+        (
+            "SELECT b.id, a.id FROM t a JOIN t b ON a.id = b.id ORDER BY a.at LIMIT 1",
+            vec![Some("b"), Some("a")],
+        ),
+        ("SELECT DISTINCT id FROM t", vec![Some("t")]),
+        ("SELECT id FROM t UNION SELECT 1", vec![None]),
+    ] {
+        let query = tributary_sql::parse_query(sql).unwrap();
+        let columns = server.engine.describe(&server.session, &query).await.unwrap();
+        let aliases: Vec<Option<&str>> = columns.iter().map(|column| column.alias.as_deref()).collect();
+        assert_eq!(aliases, expected, "{sql}");
+    }
+}
+
+#[tokio::test]
 async fn parameters_are_bound_in_the_order_of_the_text() {
     let server = server().await;
     let params =

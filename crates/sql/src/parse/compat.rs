@@ -38,6 +38,8 @@ impl Mapped {
 pub(crate) struct WrittenKeys {
     primary: Option<Vec<String>>,
     unique: Vec<Vec<String>>,
+    /// Indexes that are kept by their names.
+    pub(crate) indexes: Vec<IndexSpec>,
 }
 
 /// Leaves a part out.
@@ -105,12 +107,18 @@ pub(crate) fn table_item(cursor: &mut Cursor<'_>, keys: &mut WrittenKeys) -> Par
             leave_out(cursor, "a constraint among the columns", AFTER_COLUMNS, NOT_CHECKED)?;
         }
         Some(word) => {
-            if matches!(word, "FULLTEXT" | "SPATIAL") {
+            let is_of_a_kind = matches!(word, "FULLTEXT" | "SPATIAL");
+            if is_of_a_kind {
                 cursor.eat_any(&["KEY", "INDEX"]);
             }
-            named_key_parts(cursor)?;
+            let name = key_name(cursor)?;
+            let is_kept = is_plain(cursor) && !is_of_a_kind;
+            let columns = key_parts(cursor)?;
             key_options(cursor)?;
-            leave_out(cursor, "a KEY among the columns", AFTER_COLUMNS, PRUNED)?;
+            match name.filter(|_| is_kept && columns.len() == 1) {
+                Some(name) => keys.keep_index(cursor, name, columns)?,
+                None => leave_out(cursor, "a KEY among the columns", AFTER_COLUMNS, PRUNED)?,
+            }
         }
         None => return Err(cursor.expected("PRIMARY KEY, UNIQUE, FOREIGN KEY or CHECK")),
     }
@@ -119,11 +127,29 @@ pub(crate) fn table_item(cursor: &mut Cursor<'_>, keys: &mut WrittenKeys) -> Par
 
 /// `[name] [USING kind] (column[(length)] [ASC|DESC], …)`
 fn named_key_parts(cursor: &mut Cursor<'_>) -> Parsed<Vec<String>> {
-    if *cursor.peek() != Token::LParen && !cursor.is("USING") {
-        cursor.identifier("the name of a key")?;
-    }
-    using(cursor)?;
+    key_name(cursor)?;
     key_parts(cursor)
+}
+
+/// `[name] [USING kind]`
+fn key_name(cursor: &mut Cursor<'_>) -> Parsed<Option<String>> {
+    let is_named = *cursor.peek() != Token::LParen && !cursor.is("USING");
+    let name = if is_named { Some(cursor.identifier("the name of a key")?) } else { None };
+    using(cursor)?;
+    Ok(name)
+}
+
+/// Whether `(column, …)`, which is next, has whole columns in ascending order.
+fn is_plain(cursor: &Cursor<'_>) -> bool {
+    for n in 1.. {
+        match cursor.peek_nth(n) {
+            Token::RParen | Token::EOF => break,
+            Token::LParen => return false,
+            _ if cursor.is_nth(n, "DESC") => return false,
+            _ => {}
+        }
+    }
+    true
 }
 
 fn key_parts(cursor: &mut Cursor<'_>) -> Parsed<Vec<String>> {
@@ -217,6 +243,16 @@ impl WrittenKeys {
             note: format!("UNIQUE ({}) is not checked: a table has one key", columns.join(", ")),
         })?;
         self.unique.push(columns);
+        Ok(())
+    }
+
+    fn keep_index(&mut self, cursor: &mut Cursor<'_>, name: String, columns: Vec<String>) -> Parsed<()> {
+        cursor.map(Mapped {
+            what: "a KEY among the columns".to_owned(),
+            instead: AFTER_COLUMNS.to_owned(),
+            note: format!("KEY {name} is kept by its name and does nothing: {PRUNED}"),
+        })?;
+        self.indexes.push(IndexSpec { may_be_left_out: true, ..kept_index(name, false, columns) });
         Ok(())
     }
 
@@ -423,13 +459,13 @@ pub(crate) fn data_type(cursor: &mut Cursor<'_>, column: &str, word: &str) -> Pa
                 if length(cursor)?.unwrap_or(1) == 1 { DataType::Boolean } else { DataType::BigInt };
             (data_type, "BOOLEAN or BIGINT")
         }
+        "REAL" | "FLOAT4" if word == "FLOAT4" || cursor.real_is_float() => {
+            cursor.advance();
+            (DataType::Float, "FLOAT")
+        }
         "REAL" | "FLOAT8" => {
             cursor.advance();
             (DataType::Double, "DOUBLE")
-        }
-        "FLOAT4" => {
-            cursor.advance();
-            (DataType::Float, "FLOAT")
         }
         "INT1" | "INT2" | "INT3" | "INT4" | "INT8" | "MIDDLEINT" => {
             cursor.advance();
@@ -612,15 +648,21 @@ pub(crate) fn create_index(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         leave_out(cursor, &format!("INDEX {name}"), "", PRUNED)?;
         return Ok(Statement::WithoutEffect(WithoutEffect::LeftOut));
     }
-    let index = IndexSpec {
+    let index = kept_index(name, if_not_exists, columns);
+    Ok(Statement::AlterTable { table, ops: vec![AlterOp::AddIndex(index)] })
+}
+
+/// An index that is kept by its name.
+fn kept_index(name: String, if_not_exists: bool, columns: Vec<String>) -> IndexSpec {
+    IndexSpec {
         name,
         if_not_exists,
+        may_be_left_out: false,
         columns,
         kind: IndexKind::Inverted,
         properties: Vec::new(),
         comment: String::new(),
-    };
-    Ok(Statement::AlterTable { table, ops: vec![AlterOp::AddIndex(index)] })
+    }
 }
 
 /// An index as CREATE INDEX of MySQL has it.
@@ -640,15 +682,7 @@ fn written_index(cursor: &mut Cursor<'_>) -> Parsed<WrittenIndex> {
     using(cursor)?;
     cursor.expect("ON")?;
     let table = cursor.name()?;
-    let mut is_plain = true;
-    for n in 0.. {
-        match cursor.peek_nth(n) {
-            Token::RParen | Token::EOF => break,
-            Token::LParen if n > 0 => is_plain = false,
-            _ if cursor.is_nth(n, "DESC") => is_plain = false,
-            _ => {}
-        }
-    }
+    let is_plain = is_plain(cursor);
     let columns = key_parts(cursor)?;
     key_options(cursor)?;
     while cursor.is_any(&["ALGORITHM", "LOCK"]) {
@@ -730,8 +764,9 @@ pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Option<Vec<AlterOp>>> {
             let word = cursor.word().unwrap_or_default().to_ascii_uppercase();
             return Err(unsupported::refuse(&format!("ALTER TABLE … ADD {word}"), ""));
         }
-        table_item(cursor, &mut WrittenKeys::default())?;
-        return left_out;
+        let mut keys = WrittenKeys::default();
+        table_item(cursor, &mut keys)?;
+        return Ok(Some(keys.indexes.into_iter().map(AlterOp::AddIndex).collect()));
     }
     if cursor.is("DROP")
         && ["PRIMARY", "FOREIGN", "CONSTRAINT", "CHECK", "KEY"].iter().any(|word| cursor.is_nth(1, word))

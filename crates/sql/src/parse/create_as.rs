@@ -17,10 +17,15 @@ pub struct CreateTableAs {
 }
 
 /// After `CREATE TABLE t LIKE`.
-pub(crate) fn like(cursor: &mut Cursor<'_>, table: Name, if_not_exists: bool) -> Parsed<Statement> {
+pub(crate) fn like(
+    cursor: &mut Cursor<'_>,
+    table: Name,
+    if_not_exists: bool,
+    is_temporary: bool,
+) -> Parsed<Statement> {
     let source = cursor.name()?;
     let rollups = rollup::of_copy(cursor)?;
-    Ok(Statement::CreateTableLike { table, if_not_exists, source, rollups })
+    Ok(Statement::CreateTableLike { table, if_not_exists, source, rollups, is_temporary })
 }
 
 /// `(name, …)`, where a list of columns has types.

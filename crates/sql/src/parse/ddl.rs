@@ -25,7 +25,10 @@ pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         return create_database(cursor);
     }
     if cursor.eat("TABLE") {
-        return create_table(cursor);
+        return create_table(cursor, false);
+    }
+    if cursor.eat_all("TEMPORARY TABLE") {
+        return create_table(cursor, true);
     }
     if view::begins(cursor) {
         return view::create(cursor);
@@ -58,10 +61,6 @@ fn unsupported_object(cursor: &Cursor<'_>, verb: &str) -> SqlError {
             &format!("{verb} MATERIALIZED VIEW"),
             "use a view, or ALTER TABLE … ADD ROLLUP",
         ),
-        Some(word) if word == "TEMPORARY" && cursor.is_nth(1, "TABLE") => unsupported::refuse(
-            &format!("{verb} TEMPORARY TABLE"),
-            "use a table of a name of its own, and drop it",
-        ),
         Some(word) => unsupported::refuse(&format!("{verb} {word}"), ""),
         None => cursor.expected("DATABASE, TABLE or USER"),
     }
@@ -84,20 +83,22 @@ fn create_database(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     Ok(Statement::CreateDatabase { name, if_not_exists })
 }
 
-fn create_table(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+fn create_table(cursor: &mut Cursor<'_>, is_temporary: bool) -> Parsed<Statement> {
     let if_not_exists = cursor.eat_all("IF NOT EXISTS");
     let table = cursor.name()?;
     if cursor.eat("LIKE") {
-        return create_as::like(cursor, table, if_not_exists);
+        return create_as::like(cursor, table, if_not_exists, is_temporary);
     }
     let names = create_as::names(cursor)?;
     let has_columns = names.is_none() && *cursor.peek() == Token::LParen && !create_as::begins(cursor);
     let mut keys = WrittenKeys::default();
-    let (columns, indexes) =
+    let (columns, mut indexes) =
         if has_columns { table_items(cursor, &mut keys)? } else { (Vec::new(), Vec::new()) };
+    indexes.append(&mut keys.indexes);
     let mut create = CreateTable {
         table,
         if_not_exists,
+        is_temporary,
         columns,
         indexes,
         rollups: Vec::new(),
@@ -275,6 +276,7 @@ pub(crate) fn drop(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.eat_all("CATALOG RECYCLE BIN") {
         return recycle::drop(cursor);
     }
+    let is_temporary = (cursor.is_nth(1, "TABLE") || cursor.is_nth(1, "TABLES")) && cursor.eat("TEMPORARY");
     let is_table = cursor.eat_any(&["TABLE", "TABLES"]).is_some();
     if !is_table && cursor.eat_any(&["DATABASE", "SCHEMA"]).is_none() {
         return Err(unsupported_object(cursor, "DROP"));
@@ -286,8 +288,8 @@ pub(crate) fn drop(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         // As in MySQL, these words change nothing.
         cursor.eat_any(&["CASCADE", "RESTRICT"]);
         return Ok(match tables.len() {
-            1 => Statement::DropTable { table: tables.remove(0), if_exists, force },
-            _ => Statement::DropTables { tables, if_exists, force },
+            1 if !is_temporary => Statement::DropTable { table: tables.remove(0), if_exists, force },
+            _ => Statement::DropTables { tables, if_exists, force, only_temporary: is_temporary },
         });
     }
     Ok(Statement::DropDatabase { name: cursor.database()?, if_exists, force: cursor.eat("FORCE") })
@@ -462,7 +464,9 @@ fn add(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
         let items = table_items(cursor, &mut keys)?;
         keys.expect_none()?;
         return match items {
-            (columns, indexes) if indexes.is_empty() => Ok(AlterOp::AddColumns(columns)),
+            (columns, indexes) if indexes.is_empty() && keys.indexes.is_empty() => {
+                Ok(AlterOp::AddColumns(columns))
+            }
             _ => Err(unsupported::refuse("an INDEX among the columns of ADD COLUMN", "use ADD INDEX")),
         };
     }

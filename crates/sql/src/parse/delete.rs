@@ -6,7 +6,7 @@ use crate::ast::{Delete, Statement, TargetRows};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::{parse_query, partition, unsupported};
-use sqlparser::ast::{Expr, TableWithJoins, Value};
+use sqlparser::ast::{BinaryOperator, Expr, TableWithJoins, Value};
 use sqlparser::tokenizer::Token;
 
 pub(crate) fn delete(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
@@ -28,20 +28,24 @@ pub(crate) fn delete(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     let table = cursor.name()?;
     let is_named = cursor.eat("AS");
     let alias =
-        match cursor.is_any(&["PARTITION", "PARTITIONS", "TEMPORARY", "USING", "WHERE", "ORDER", "LIMIT"]) {
+        match cursor.is_any(&["PARTITION", "PARTITIONS", "TEMPORARY", "USING", "WHERE", "ORDER", "LIMIT"])
+            || cursor.is_any(&JOINS)
+        {
             false if is_named || cursor.word().is_some() => cursor.identifier("an alias")?,
             _ if is_named => return Err(cursor.expected("an alias")),
             _ => table.table.clone(),
         };
-    if target.is_some_and(|target| target.table != alias)
-        || *cursor.peek() == Token::Comma
-        || cursor.is_any(&["JOIN", "INNER", "LEFT", "RIGHT", "CROSS"])
-    {
+    let is_joined = *cursor.peek() == Token::Comma || cursor.is_any(&JOINS);
+    if target.as_ref().map_or(is_joined, |target| target.table != alias) {
         return Err(several());
     }
+    let (mut using, joined) = joined(cursor, "DELETE")?;
     let partitions = partition::names(cursor)?;
-    let using = if cursor.eat("USING") { cursor.relations()? } else { Vec::new() };
-    let mut condition = if cursor.eat("WHERE") { Some(cursor.expr()?) } else { None };
+    if cursor.eat("USING") {
+        using.extend(cursor.relations()?);
+    }
+    let condition = if cursor.eat("WHERE") { Some(cursor.expr()?) } else { None };
+    let mut condition = both(joined, condition);
     if condition.is_none() && cursor.is_compatible() {
         condition = Some(Expr::value(Value::Boolean(true)));
     }
@@ -49,6 +53,48 @@ pub(crate) fn delete(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     let text = condition.as_ref().map(ToString::to_string);
     let rows = rows_of(&alias, using, condition)?;
     Ok(Statement::Delete(Box::new(Delete { table, partitions, condition: text, rows })))
+}
+
+/// Words that begin a join.
+pub(super) const JOINS: [&str; 7] = ["JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "NATURAL", "STRAIGHT_JOIN"];
+
+/// `, u`, `JOIN u ON …`: the relations behind the table whose rows change, and the conditions of the joins.
+pub(super) fn joined(cursor: &mut Cursor<'_>, verb: &str) -> Parsed<(Vec<TableWithJoins>, Option<Expr>)> {
+    let (mut relations, mut condition) = (Vec::new(), None);
+    loop {
+        if cursor.eat_token(&Token::Comma) {
+            relations.extend(cursor.relations()?);
+            continue;
+        }
+        let is_inner = cursor.eat_any(&["INNER", "CROSS"]).is_some();
+        if !is_inner && !cursor.is("JOIN") {
+            break;
+        }
+        cursor.expect("JOIN")?;
+        relations.extend(cursor.relations()?);
+        if cursor.is("USING") {
+            return Err(unsupported::refuse(&format!("{verb} with JOIN … USING"), "use JOIN … ON"));
+        }
+        if cursor.eat("ON") {
+            condition = both(condition, Some(cursor.expr()?));
+        }
+    }
+    if cursor.is_any(&JOINS) {
+        let remedy = "use an inner join, or a condition with EXISTS";
+        return Err(unsupported::refuse(&format!("{verb} with an outer join of its table"), remedy));
+    }
+    Ok((relations, condition))
+}
+
+/// The condition that both hold.
+pub(super) fn both(one: Option<Expr>, other: Option<Expr>) -> Option<Expr> {
+    let nested = |expr| Box::new(Expr::Nested(Box::new(expr)));
+    match (one, other) {
+        (Some(one), Some(other)) => {
+            Some(Expr::BinaryOp { left: nested(one), op: BinaryOperator::And, right: nested(other) })
+        }
+        (one, other) => one.or(other),
+    }
 }
 
 /// `ORDER BY`, which means nothing for all rows of a statement. With a LIMIT it would.

@@ -48,7 +48,7 @@ fn rest(cursor: &mut Cursor<'_>, name: String, if_not_exists: bool) -> Parsed<In
     let kind = if cursor.eat("USING") { kind(cursor)? } else { IndexKind::Inverted };
     let properties = if cursor.eat("PROPERTIES") { ddl::properties(cursor)? } else { Vec::new() };
     let comment = if cursor.eat("COMMENT") { cursor.string("a comment in quotes")? } else { String::new() };
-    Ok(IndexSpec { name, if_not_exists, columns, kind, properties, comment })
+    Ok(IndexSpec { name, if_not_exists, may_be_left_out: false, columns, kind, properties, comment })
 }
 
 fn kind(cursor: &mut Cursor<'_>) -> Parsed<IndexKind> {

@@ -1,9 +1,10 @@
 //! `INSERT`, in all the forms that are not hot.
 
-use crate::ast::{Insert, InsertSource, Name, Statement, Value};
+use crate::ast::{Expr, Insert, InsertSource, Name, OnDuplicate, Statement, Value};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
-use crate::parse::{partition, query, unsupported};
+use crate::parse::{partition, query};
+use crate::upsert;
 use sqlparser::tokenizer::Token;
 use tributary_types::Sealed;
 
@@ -49,8 +50,9 @@ pub(crate) fn insert(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     })))
 }
 
-/// `[AS new] ON DUPLICATE KEY UPDATE column = VALUES(column), column = new.column, column = column`. The last one changes nothing.
-fn on_duplicate(cursor: &mut Cursor<'_>) -> Parsed<Option<Vec<String>>> {
+/// `[AS new] ON DUPLICATE KEY UPDATE column = VALUES(column), column = new.column, column = expression, column = column`. The last
+/// one changes nothing.
+fn on_duplicate(cursor: &mut Cursor<'_>) -> Parsed<Option<OnDuplicate>> {
     let alias = match cursor.is("AS") && cursor.is_nth(2, "ON") {
         true => {
             cursor.advance();
@@ -61,35 +63,34 @@ fn on_duplicate(cursor: &mut Cursor<'_>) -> Parsed<Option<Vec<String>>> {
     if !cursor.eat_all("ON DUPLICATE KEY UPDATE") {
         return Ok(None);
     }
-    let updated = cursor.list(|cursor| updated(cursor, alias.as_deref()))?;
-    Ok(Some(updated.into_iter().flatten().collect()))
+    let assigned = cursor.list(|cursor| {
+        let Name { table: column, .. } = cursor.name()?;
+        cursor.expect_token(&Token::Eq)?;
+        Ok((column, cursor.expr()?))
+    })?;
+    let (mut updated, mut computed) = (Vec::new(), Vec::new());
+    for (column, expr) in assigned {
+        let is_same = |name: Option<String>| name.is_some_and(|name| name.eq_ignore_ascii_case(&column));
+        let is_new = is_same(upsert::new_column(&expr))
+            || (is_of(&expr, alias.as_deref()) && is_same(upsert::last_name(&expr)));
+        if is_new {
+            updated.push(column);
+        } else if !is_same(upsert::last_name(&expr)) {
+            updated.push(column.clone());
+            computed.push((column, expr));
+        }
+    }
+    Ok(Some(OnDuplicate { updated, computed: Sealed::new(computed), alias }))
 }
 
-/// The column of one assignment; `None` if it changes nothing.
-fn updated(cursor: &mut Cursor<'_>, alias: Option<&str>) -> Parsed<Option<String>> {
-    let Name { table: column, .. } = cursor.name()?;
-    cursor.expect_token(&Token::Eq)?;
-    let other = || {
-        unsupported::refuse(
-            &format!("ON DUPLICATE KEY UPDATE {column} = … of anything but the new value"),
-            &format!("use {column} = VALUES({column})"),
-        )
-    };
-    let is_function = cursor.is_any(&["VALUES", "VALUE"]) && *cursor.peek_nth(1) == Token::LParen;
-    let (of, is_new) = if is_function {
-        cursor.advance();
-        let mut columns = cursor.parenthesized(Cursor::name)?;
-        (columns.remove(0), true)
-    } else {
-        let of = cursor.name().map_err(|_| other())?;
-        let is_new = alias.is_some() && of.db.as_deref() == alias;
-        (of, is_new)
-    };
-    let ends = cursor.at_end() || matches!(cursor.peek(), Token::Comma | Token::SemiColon);
-    if !ends || !of.table.eq_ignore_ascii_case(&column) {
-        return Err(other());
+/// Whether the expression is a column of the row that has this alias.
+fn is_of(expr: &Expr, alias: Option<&str>) -> bool {
+    match (expr, alias) {
+        (Expr::CompoundIdentifier(names), Some(alias)) => {
+            names.first().is_some_and(|name| name.value == alias)
+        }
+        _ => false,
     }
-    Ok(is_new.then_some(column))
 }
 
 /// `WITH LABEL l`, but not a CTE that is called `label`.

@@ -18,25 +18,23 @@ pub(crate) fn update(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     }
     let table = cursor.name()?;
     let is_named = cursor.eat("AS");
-    let alias = match cursor.is("SET") || *cursor.peek() == Token::Comma || cursor.is_any(&JOINS) {
+    let alias = match cursor.is("SET") || *cursor.peek() == Token::Comma || cursor.is_any(&delete::JOINS) {
         false if is_named || cursor.word().is_some() => cursor.identifier("an alias")?,
         _ if is_named => return Err(cursor.expected("an alias")),
         _ => table.table.clone(),
     };
-    if *cursor.peek() == Token::Comma || cursor.is_any(&JOINS) {
-        let remedy = "use UPDATE t SET … FROM other_table WHERE …";
-        return Err(unsupported::refuse("UPDATE of several tables", remedy));
-    }
+    let (mut others, joined) = delete::joined(cursor, "UPDATE")?;
     cursor.expect("SET")?;
     let assignments = cursor.list(assignment)?;
-    let others = if cursor.eat("FROM") { cursor.relations()? } else { Vec::new() };
+    if cursor.eat("FROM") {
+        others.extend(cursor.relations()?);
+    }
     let condition = if cursor.eat("WHERE") { Some(cursor.expr()?) } else { None };
+    let condition = delete::both(joined, condition);
     delete::order_of_all(cursor, "UPDATE")?;
     let rows = delete::rows_of(&alias, others, condition)?;
     Ok(Statement::Update(Box::new(Update { table, assignments, rows })))
 }
-
-const JOINS: [&str; 5] = ["JOIN", "INNER", "LEFT", "RIGHT", "CROSS"];
 
 /// `[[db.]table.]column = expression`
 fn assignment(cursor: &mut Cursor<'_>) -> Parsed<(Vec<String>, Assigned)> {

@@ -73,10 +73,7 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
             if *from != column.name {
                 rename(&mut new, from, &column.name)?;
             }
-            match heavy::modify(&mut new, column, position.as_ref()) {
-                Err(_) if heavy::is_as_specified(&new, column) && position.is_none() => {}
-                modified => modified?,
-            }
+            change(&mut new, column, position.as_ref())?;
         }
         AlterOp::AddPartitions { item, if_not_exists } => partitions::added(&mut new, item, *if_not_exists)?,
         AlterOp::AddTemporaryPartitions { .. }
@@ -117,6 +114,21 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
         new.schema = Arc::new(schema);
     }
     Ok(new)
+}
+
+/// Gives a column another definition, which may be the one that it has.
+fn change(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Result<(), SqlError> {
+    let index = index_of(def, &spec.name)?;
+    if heavy::is_other_default(&def.schema.columns[index], spec) {
+        // The new one is of the new type, and the old one may not be.
+        set_default(def, &spec.name, None)?;
+        change(def, &ColumnSpec { default: None, ..spec.clone() }, position)?;
+        return set_default(def, &spec.name, spec.default.as_ref());
+    }
+    match heavy::modify(def, spec, position) {
+        Err(_) if heavy::is_as_specified(def, spec) && position.is_none() => Ok(()),
+        modified => modified,
+    }
 }
 
 /// Gives a column another default, for rows that are loaded from now on.

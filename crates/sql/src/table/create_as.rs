@@ -7,7 +7,7 @@ use crate::parse::CreateTableAs;
 use std::sync::Arc;
 use tributary_types::data_type::VARCHAR_BYTES_MAX;
 use tributary_types::{
-    DataType, DbId, ErrorCode, SchemaVersion, SqlError, TableDef, TableId, TableRef, TableSchema,
+    DataType, DbId, ErrorCode, SchemaVersion, SqlError, TableDef, TableId, TableRef, TableRole, TableSchema,
 };
 
 /// A column of a query's result.
@@ -137,6 +137,7 @@ pub fn like(
         schema: Arc::new(TableSchema { version: SchemaVersion(1), ..(*source.schema).clone() }),
         rollups: super::rollup::of_copy(source, rollups)?,
         location: location(&name.db, &name.table, id),
+        role: TableRole::Own,
         ..source.clone()
     })
 }

@@ -130,6 +130,30 @@ pub(super) fn is_as_specified(def: &TableDef, spec: &ColumnSpec) -> bool {
     })
 }
 
+/// The default that a column has by its definition.
+fn default_of(spec: &ColumnSpec) -> Option<DefaultValue> {
+    match spec.aggregation {
+        Some(Aggregation::ReplaceIfNotNull) => spec.default.clone().or(Some(DefaultValue::Null)),
+        _ => spec.default.clone(),
+    }
+}
+
+/// Whether the definition gives the column another default.
+pub(super) fn is_other_default(old: &ColumnDef, spec: &ColumnSpec) -> bool {
+    // NULL is the default of a column that may be NULL and has none.
+    let is_given = |default: &Option<DefaultValue>| {
+        default.as_ref().is_some_and(|default| *default != DefaultValue::Null)
+    };
+    let default = default_of(spec);
+    match (is_given(&default), is_given(&old.default)) {
+        (false, false) => {
+            let nullable = spec.nullable.unwrap_or(!spec.data_type.is_state());
+            !nullable && default != old.default
+        }
+        _ => default != old.default,
+    }
+}
+
 fn modified(def: &TableDef, old: &ColumnDef, spec: &ColumnSpec) -> Result<ColumnDef, SqlError> {
     let name = &old.name;
     let is_other_aggregation = spec.aggregation != old.aggregation && !def.keys.is_unique();
@@ -142,25 +166,13 @@ fn modified(def: &TableDef, old: &ColumnDef, spec: &ColumnSpec) -> Result<Column
             "Can not change from nullable to non-nullable (column '{name}': repeat NULL to keep it)"
         )));
     }
-    let default = match spec.aggregation {
-        Some(Aggregation::ReplaceIfNotNull) => spec.default.clone().or(Some(DefaultValue::Null)),
-        _ => spec.default.clone(),
-    };
-    // NULL is the default of a column that may be NULL and has none.
-    let is_given = |default: &Option<DefaultValue>| {
-        default.as_ref().is_some_and(|default| *default != DefaultValue::Null)
-    };
-    let is_other = match (is_given(&default), is_given(&old.default)) {
-        (false, false) => !nullable && default != old.default,
-        _ => default != old.default,
-    };
-    if is_other || spec.on_update.is_some() != old.on_update {
+    if is_other_default(old, spec) || spec.on_update.is_some() != old.on_update {
         return Err(refused(format!(
             "Can not change default value of column '{name}': repeat the DEFAULT clause that SHOW CREATE TABLE prints, if any"
         )));
     }
-    if let Some(default) = &default {
-        super::default_value::check(name, spec.data_type, nullable, default)?;
+    if let Some(default) = default_of(spec) {
+        super::default_value::check(name, spec.data_type, nullable, &default)?;
     }
     Ok(ColumnDef {
         data_type: spec.data_type,

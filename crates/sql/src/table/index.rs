@@ -37,9 +37,8 @@ pub(super) fn of_create(
 ) -> Result<Vec<IndexDef>, SqlError> {
     let mut indexes = Vec::with_capacity(written.len());
     for spec in written {
-        let index = definition(spec, keys, columns)?;
-        check_new(&index, &indexes)?;
-        indexes.push(index);
+        let index = new(spec, keys, columns, &indexes)?;
+        indexes.extend(index);
     }
     Ok(indexes)
 }
@@ -49,9 +48,8 @@ pub(super) fn add(def: &mut TableDef, spec: &IndexSpec) -> Result<(), SqlError> 
     if spec.if_not_exists && is_there(&def.indexes, &spec.name) {
         return Ok(());
     }
-    let index = definition(spec, def.keys, &def.schema.columns)?;
-    check_new(&index, &def.indexes)?;
-    def.indexes.push(index);
+    let index = new(spec, def.keys, &def.schema.columns, &def.indexes)?;
+    def.indexes.extend(index);
     Ok(())
 }
 
@@ -116,6 +114,26 @@ pub fn properties(of: &[(String, String)]) -> String {
 
 fn is_there(indexes: &[IndexDef], name: &str) -> bool {
     indexes.iter().any(|index| index.name.eq_ignore_ascii_case(name))
+}
+
+/// A new index beside others; `None`: it is left out.
+fn new(
+    spec: &IndexSpec,
+    keys: KeyModel,
+    columns: &[ColumnDef],
+    others: &[IndexDef],
+) -> Result<Option<IndexDef>, SqlError> {
+    let index = definition(spec, keys, columns).and_then(|index| {
+        check_new(&index, others)?;
+        Ok(index)
+    });
+    // MySQL refuses these, too.
+    let is_wrong =
+        is_there(others, &spec.name) || spec.columns.iter().any(|name| find(columns, name).is_none());
+    match index {
+        Err(_) if spec.may_be_left_out && !is_wrong => Ok(None),
+        index => index.map(Some),
+    }
 }
 
 fn definition(spec: &IndexSpec, keys: KeyModel, columns: &[ColumnDef]) -> Result<IndexDef, SqlError> {

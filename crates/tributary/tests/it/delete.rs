@@ -40,7 +40,7 @@ fn a_delete_that_is_refused_says_why_and_deletes_nothing() {
         ("DELETE FROM no_such_database.dt WHERE id = 1", 1049, "no_such_database"),
         ("DELETE FROM dt PARTITION (p1) WHERE id = 1", 1747, "PARTITION () clause on non partitioned table"),
         ("DELETE FROM dt WHERE id = 1 LIMIT 1", 1235, "DELETE with LIMIT is not supported yet"),
-        ("DELETE dt FROM dt JOIN dt other WHERE id = 1", 1235, "use DELETE FROM t USING other_table WHERE"),
+        ("DELETE dt FROM dt JOIN dt other WHERE id = 1", 1052, "'id' in field list is ambiguous"),
         ("DELETE FROM dt WHERE", 1064, "expected an expression"),
         ("DELETE FROM dt WHERE id = CAST('x' AS DATE) + (SELECT id FROM dt)", 1242, "more than 1 row"),
     ] {

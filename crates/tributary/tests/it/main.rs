@@ -100,6 +100,7 @@ mod stream_load;
 mod support;
 mod table_functions;
 mod temporary_partitions;
+mod temporary_tables;
 mod texts;
 mod tokens;
 mod torture;

@@ -100,7 +100,6 @@ fn alterations_without_effect_are_accepted_in_a_compatible_session() {
     client.ok("DROP TABLE IF EXISTS v");
     client.ok("DROP VIEW v CASCADE");
     client.ok("DROP VIEW IF EXISTS v RESTRICT");
-    client.refused("CREATE TEMPORARY TABLE x (a INT)", 1235, "CREATE TEMPORARY TABLE is not supported yet");
 }
 
 /// Flyway's baseline.
@@ -296,11 +295,44 @@ fn modes_of_dumps_are_accepted() {
     let mut client = server.connect();
     client.ok("SET SQL_QUOTE_SHOW_CREATE=1/*!40102 ,SQL_MODE=concat(@@sql_mode, _utf8 ',NO_KEY_OPTIONS,NO_TABLE_OPTIONS,NO_FIELD_OPTIONS') */");
     client.ok("SET sql_mode = 'STRICT_ALL_TABLES,,NO_KEY_OPTIONS'");
-    client.refused("SET sql_mode = 'ANSI_QUOTES'", 1231, "ANSI_QUOTES would change what statements mean");
+    client.refused(
+        "SET sql_mode = 'HIGH_NOT_PRECEDENCE'",
+        1231,
+        "HIGH_NOT_PRECEDENCE would change what statements mean",
+    );
     client.ok("SET sql_mode = ''");
     let dumped = "SELECT LOGFILE_GROUP_NAME, FILE_NAME, TOTAL_EXTENTS, EXTRA FROM INFORMATION_SCHEMA.FILES GROUP BY LOGFILE_GROUP_NAME, \
                   FILE_NAME, TOTAL_EXTENTS ORDER BY LOGFILE_GROUP_NAME";
     assert!(client.rows(dumped).is_empty());
+}
+
+#[test]
+fn sql_mode_says_what_quotes_backslashes_and_pipes_mean() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    client.ok("CREATE TABLE t (id INT NOT NULL, `a-b` VARCHAR(20)) UNIQUE KEY(id)");
+    client.ok("SET sql_mode = 'ANSI_QUOTES'");
+    client.ok(r#"INSERT INTO "t" ("id", "a-b") VALUES (1, 'it is "so"')"#);
+    assert_eq!(client.rows(r#"SELECT "a-b" FROM "t" WHERE "id" = 1"#), [r#"it is "so""#]);
+    client.refused(r#"SELECT "a-b" = "so" FROM t"#, 1054, "so");
+    client.ok("SET sql_mode = 'NO_BACKSLASH_ESCAPES'");
+    client.ok(r"INSERT INTO t VALUES (2, 'C:\new\')");
+    client.ok(r#"INSERT INTO t VALUES (3, CONCAT("\", 'x'))"#);
+    client.ok(r"PREPARE s FROM 'SELECT `a-b`, LENGTH(''\n'') FROM t WHERE id > ? ORDER BY id'");
+    client.ok("SET @least = 1");
+    assert_eq!(client.rows("EXECUTE s USING @least"), [r"C:\new\|2", r"\x|2"]);
+    client.ok("SET sql_mode = 'PIPES_AS_CONCAT'");
+    let pipes = "SELECT id || '-' || -1, NULL || 'x' FROM t WHERE id || 'x' = '1x'";
+    assert_eq!(client.rows(pipes), ["1--1|NULL"]);
+    client.refused("CREATE VIEW v AS SELECT id || 'x' AS c FROM t", 1235, "PIPES_AS_CONCAT");
+    client.ok("SET sql_mode = 'ansi,TRADITIONAL'");
+    client.ok("SET mysql_ddl = 'compat'");
+    client.ok(r#"CREATE TABLE "r" ("k" INT, "x" REAL, PRIMARY KEY ("k"))"#);
+    assert_eq!(client.rows("DESC r")[1], "x|float|YES||NULL|");
+    assert_eq!(client.value("SELECT @@sql_mode"), "ansi,TRADITIONAL");
+    client.ok("SET sql_mode = DEFAULT");
+    assert_eq!(client.rows(r#"SELECT `a-b` = "\\x", '0' || '1' FROM t WHERE id = 3"#), ["1|1"]);
 }
 
 #[test]

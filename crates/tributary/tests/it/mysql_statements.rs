@@ -156,6 +156,24 @@ fn a_compatible_session_shows_keys_as_mysql_does() {
 }
 
 #[test]
+fn a_compatible_session_lists_processes_as_mysql_does() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let listed = db.client.table("SHOW PROCESSLIST");
+    assert_eq!(listed.columns[..3], ["CurrentConnected", "Id", "User"]);
+    db.client.ok("SET mysql_ddl = compat");
+    let listed = db.client.table("SHOW PROCESSLIST");
+    assert_eq!(listed.columns, ["Id", "User", "Host", "db", "Command", "Time", "State", "Info"]);
+    let id = db.client.value("SELECT CONNECTION_ID()");
+    let rows = db.client.rows("SHOW FULL PROCESSLIST");
+    let own = rows.iter().find(|row| row.starts_with(&format!("{id}|root|"))).expect("it is listed");
+    assert!(
+        own.contains(&format!("|{}|Query|", db.name)) && own.ends_with("|SHOW FULL PROCESSLIST"),
+        "{own}"
+    );
+}
+
+#[test]
 fn databases_of_mysql_can_be_read() {
     let server = Server::shared();
     let mut client = server.connect();
@@ -211,7 +229,6 @@ fn upserts_change_rows_that_exist_and_insert_others() {
             "(k, a) VALUES (1, 1) ON DUPLICATE KEY UPDATE a = VALUES(a), b = VALUES(b)",
             "column 'b' has no new value",
         ),
-        ("(k, a) VALUES (1, 1) ON DUPLICATE KEY UPDATE a = a + 1", "of anything but the new value"),
     ];
     for (insert, reason) in refusals {
         client.refused(&format!("INSERT INTO t {insert}"), 1235, reason);
@@ -234,6 +251,66 @@ fn upserts_change_rows_that_exist_and_insert_others() {
     client.ok("INSERT INTO d VALUES (1, 1) ON DUPLICATE KEY UPDATE a = VALUES(a)");
     client.ok("INSERT INTO d VALUES (1, 2) ON DUPLICATE KEY UPDATE a = VALUES(a)");
     assert_eq!(client.value("SELECT COUNT(*) FROM d"), "2", "without a key there is no duplicate");
+}
+
+#[test]
+fn upserts_compute_values_from_rows_that_exist() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let name = db.name.clone();
+    let client = &mut db.client;
+    client.ok(
+        "CREATE TABLE t (k INT NOT NULL, n BIGINT DEFAULT '0', s VARCHAR(20), at DATETIME) UNIQUE KEY(k)",
+    );
+    client.ok("INSERT INTO t VALUES (1, 10, 'old', '2024-01-01 00:00:00')");
+    let insert = "INSERT INTO t (k, n, s) VALUES ('1', '5', 'new'), (2, 7, 'two') ON DUPLICATE KEY UPDATE";
+    client.ok(&format!("{insert} n = n + VALUES(n), s = CONCAT(t.s, '+', VALUES(s))"));
+    let all = "SELECT * FROM t ORDER BY k";
+    assert_eq!(client.rows(all), ["1|15|old+new|2024-01-01 00:00:00", "2|7|two|NULL"]);
+    // A column that is not inserted has its default in a new row.
+    client.ok(
+        "INSERT INTO t (k, s) VALUES (2, 'x'), (3, 'y') AS new ON DUPLICATE KEY UPDATE n = n + 1, s = new.s, k = k",
+    );
+    client.ok(
+        r"INSERT INTO t (k, s) SELECT k + 2, 'no' FROM t WHERE k < 3 ON DUPLICATE KEY UPDATE s = 'C:\\x'",
+    );
+    let rows = ["1|15|old+new|2024-01-01 00:00:00", "2|8|x|NULL", r"3|0|C:\x|NULL", "4|0|no|NULL"];
+    assert_eq!(client.rows(all), rows);
+    for (rest, text) in [
+        (
+            "(k, n) VALUES (1, 1), ('1', 2) ON DUPLICATE KEY UPDATE n = n + 1",
+            "two rows of the statement have one key",
+        ),
+        ("(k, n) VALUES (1, 1) ON DUPLICATE KEY UPDATE k = k + 1", "column 'k' is of the key"),
+        ("(k, n) VALUES (1, 1) ON DUPLICATE KEY UPDATE n = (SELECT 1)", "with a subquery"),
+    ] {
+        client.refused(&format!("INSERT INTO t {rest}"), 1235, text);
+    }
+    client.refused("INSERT INTO t (k) VALUES (1) ON DUPLICATE KEY UPDATE m = 1", 1054, "m");
+    client.refused("INSERT INTO t (k) VALUES (1) ON DUPLICATE KEY UPDATE n = m", 1054, "m");
+    assert_eq!(client.rows(all), rows, "nothing was half done");
+    client.ok("PREPARE s FROM 'INSERT INTO t (k, n) VALUES (?, ?) ON DUPLICATE KEY UPDATE s = ?, n = n + ?'");
+    client.ok("SET @k = 4, @n = 1, @s = 'given', @m = 100");
+    client.ok("EXECUTE s USING @k, @n, @s, @m");
+    assert_eq!(client.rows("SELECT n, s FROM t WHERE k = 4"), ["100|given"]);
+    client.ok("BEGIN");
+    for _ in 0..2 {
+        client.ok("INSERT INTO t (k, n) VALUES (9, 1) ON DUPLICATE KEY UPDATE n = n + 10");
+    }
+    client.ok("COMMIT");
+    assert_eq!(client.value("SELECT n FROM t WHERE k = 9"), "11");
+    let count = |mut client: Client| {
+        for _ in 0..10 {
+            client.ok("INSERT INTO t (k, n) VALUES (5, 1) ON DUPLICATE KEY UPDATE n = n + 1");
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let client = server.connect_to(&name);
+            scope.spawn(move || count(client));
+        }
+    });
+    assert_eq!(client.value("SELECT n FROM t WHERE k = 5"), "40", "no count is lost");
 }
 
 #[test]
@@ -477,6 +554,53 @@ fn indexes_of_mysql_are_kept_by_name_or_left_out_with_a_note() {
     assert_eq!(names(client), ["of_a"]);
     client.ok("ALTER TABLE t DROP KEY of_a");
     assert!(names(client).is_empty());
+}
+
+#[test]
+fn keys_of_mysql_are_shown_where_clients_look_for_them() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    client.ok("SET mysql_ddl = compat");
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, a INT NOT NULL, b JSON, KEY by_a (a), KEY again (a), KEY by_b (b))");
+    let listed = "SELECT index_name, non_unique, column_name, nullable FROM information_schema.statistics \
+                  WHERE table_schema = DATABASE() ORDER BY 1";
+    // Of two over one column the first is kept, as Doris has one; JSON has none.
+    assert_eq!(client.rows(listed), ["PRIMARY|0|id|", "by_a|1|a|"]);
+    assert!(
+        client.rows("SHOW KEYS FROM t")[1].starts_with("t|1|by_a|1|a|A|"),
+        "{:?}",
+        client.rows("SHOW KEYS FROM t")
+    );
+    client.ok("ALTER TABLE t ADD KEY by_id (id), ADD INDEX more (a)");
+    assert_eq!(client.rows(listed), ["PRIMARY|0|id|", "by_a|1|a|", "by_id|1|id|"]);
+    client.refused("ALTER TABLE t ADD KEY by_a (id)", 1105, "already exist");
+    client.refused("CREATE TABLE u (id INT PRIMARY KEY, KEY k (nothing))", 1105, "nothing");
+    client.ok("ALTER TABLE t DROP KEY by_a, DROP KEY again");
+    assert_eq!(client.rows(listed), ["PRIMARY|0|id|", "by_id|1|id|"]);
+}
+
+#[test]
+fn a_column_gets_another_definition_and_another_default_at_once() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    client.ok("SET mysql_ddl = compat");
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20), n INT DEFAULT 5, gone INT DEFAULT 1)");
+    client.ok("INSERT INTO t (id) VALUES (1)");
+    client.ok("ALTER TABLE t MODIFY name VARCHAR(200) DEFAULT 'none'");
+    client.ok("ALTER TABLE t CHANGE n number VARCHAR(20) DEFAULT 'seven'");
+    client.ok("ALTER TABLE t MODIFY gone INT");
+    client.ok("ALTER TABLE t MODIFY gone INT");
+    client.ok("INSERT INTO t (id) VALUES (2)");
+    assert_eq!(client.rows("SELECT * FROM t ORDER BY id"), ["1|NULL|5|1", "2|none|seven|NULL"]);
+    assert_eq!(client.rows("DESC t")[2], "number|varchar(20)|YES||seven|");
+    client.refused(
+        "ALTER TABLE t MODIFY gone INT DEFAULT 'x'",
+        1105,
+        "Invalid default value for column 'gone'",
+    );
+    assert_eq!(client.rows("DESC t")[3], "gone|int|YES||NULL|", "nothing has changed");
 }
 
 #[test]

@@ -323,8 +323,39 @@ fn changes_that_cannot_be_rolled_back_are_stored_at_once_and_rollback_warns_of_t
     client.refused(
         "DELETE FROM d WHERE id = 2",
         1235,
-        "can't be part of the transaction that autocommit = 0 has begun",
+        "DELETE in a transaction that has rows of the table is not supported",
     );
     client.ok("COMMIT");
     assert_eq!(other.rows("SELECT * FROM d ORDER BY id"), ["2|3", "3|3"]);
+}
+
+#[test]
+fn changes_that_no_transaction_can_undo_are_stored_at_once_in_sessions_of_mysql() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    client.ok("CREATE TABLE t (k INT, v INT) DUPLICATE KEY(k)");
+    client.ok("INSERT INTO t VALUES (1, 1), (2, 2)");
+    client.ok("BEGIN");
+    client.refused("DELETE FROM t WHERE k = 1", 1235, "DELETE in a transaction is not supported yet");
+    client.ok("ROLLBACK");
+    client.ok("SET mysql_ddl = compat");
+    client.ok("BEGIN");
+    client.ok("DELETE FROM t WHERE k = 1");
+    client.ok("UPDATE t SET v = 20 WHERE k = 2");
+    client.ok("INSERT INTO t VALUES (3, 3)");
+    client.refused("DELETE FROM t WHERE k = 2", 1235, "DELETE in a transaction that has rows of the table");
+    client.ok("ROLLBACK");
+    let warning = "Warning|1196|Some non-transactional changed tables couldn't be rolled back";
+    assert_eq!(client.rows("SHOW WARNINGS"), [warning]);
+    assert_eq!(client.rows("SELECT k, v FROM t"), ["2|20"], "the inserted row is gone, the changes stay");
+    client.ok("CREATE TABLE u (k INT) UNIQUE KEY(k)");
+    client.ok("SET autocommit = 0");
+    client.ok("INSERT INTO u VALUES (1)");
+    client.ok("UPDATE t SET v = 21 WHERE k = 2");
+    client.ok("COMMIT");
+    assert_eq!(client.rows("SELECT t.v, u.k FROM t, u"), ["21|1"], "rows of another table are no matter");
+    client.ok("SET autocommit = 1");
+    client.ok("ROLLBACK");
+    assert!(client.rows("SHOW WARNINGS").is_empty());
 }

@@ -135,6 +135,14 @@ fn update_and_delete_change_the_rows_that_they_find() {
         db.client.rows("SELECT id, score FROM u WHERE id IN (20, 21, 22) ORDER BY id"),
         ["20|25", "21|27", "22|22"]
     );
+    // As MySQL writes them.
+    for (joined, count) in [
+        ("UPDATE u INNER JOIN d ON u.id = d.id SET u.score = u.score + 0 WHERE d.by_how_much > 5", 1),
+        ("UPDATE u x, (SELECT id FROM d) AS y SET x.score = x.score + 0 WHERE x.id = y.id", 2),
+        ("DELETE u FROM u JOIN d ON u.id = d.id JOIN d e ON d.id = e.id WHERE e.by_how_much > 500", 0),
+    ] {
+        assert_eq!(affected(&mut db.client, joined), count, "{joined}");
+    }
     assert_eq!(affected(&mut db.client, "DELETE FROM u WHERE id >= 50 AND name <> 'n60'"), 49);
     assert_eq!(
         affected(&mut db.client, "DELETE FROM u x USING d WHERE x.id = d.id AND d.by_how_much > 5"),
@@ -152,7 +160,8 @@ fn update_and_delete_change_the_rows_that_they_find() {
         ),
         ("UPDATE u SET score = 1, score = 2", "Column 'score' specified twice"),
         ("UPDATE u SET score = 1 LIMIT 1", "UPDATE with LIMIT"),
-        ("UPDATE u, d SET score = 1", "UPDATE of several tables"),
+        ("UPDATE u, d SET d.by_how_much = 1", "column in assignment list is invalid, d.by_how_much"),
+        ("UPDATE u LEFT JOIN d ON u.id = d.id SET score = 1", "UPDATE with an outer join of its table"),
         ("UPDATE u SET name = NULL WHERE id = 1", "null value for not null column"),
         ("DELETE FROM d", "delete command must contain filter"),
     ] {

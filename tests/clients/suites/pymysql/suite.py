@@ -1,7 +1,7 @@
 """Runs PyMySQL's own tests, each as a check.
 
 The last archive that contains them is that of version 0.10.1, so they run with that version. Those of MySQLdb ask for sql_mode
-ANSI, which is refused: they run without it, and a check of its own says that it is refused.
+ANSI: they run without it, as with other servers, and a check of its own asks for it.
 """
 
 import json

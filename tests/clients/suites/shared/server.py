@@ -10,6 +10,17 @@ import time
 PATIENCE = 60
 
 
+def certificate(directory):
+    """Makes a certificate that no client trusts, and returns the settings of a server that has it."""
+    file, key = str(directory / "certificate.pem"), str(directory / "key.pem")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-out", file, "-keyout", key],
+        check=True, capture_output=True,
+    )
+    return {"TRIBUTARY_TLS_CERTIFICATE": file, "TRIBUTARY_TLS_PRIVATE_KEY": key}
+
+
 class Server:
     """A server in a directory of its own, on ports that it picks; it ends with the `with` block."""
 

@@ -11,6 +11,7 @@ use arrow::array::RecordBatch;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{StreamExt, stream};
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -57,7 +58,12 @@ impl QueryService for HttpLoads {
         let session = opened?;
         let process = Arc::clone(&session.process);
         let volume = Volume { received_bytes: statement.len() as u64, ..Volume::default() };
-        let running = Running { session, text: statement, begun, volume, is_over: false };
+        let translated = match session.in_default_mode(&statement) {
+            Cow::Owned(text) => Some(text),
+            Cow::Borrowed(_) => None,
+        };
+        let text = translated.unwrap_or(statement);
+        let running = Running { session, text, begun, volume, is_over: false };
         let mut answer = Box::pin(running.run(rows_max.unwrap_or(u64::MAX)));
         tokio::select! {
             answer = &mut answer => answer,

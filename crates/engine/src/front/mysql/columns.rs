@@ -15,6 +15,9 @@ pub(crate) fn columns_of(columns: &[ResultColumn]) -> Vec<Column> {
             if let (Some(database), Some(table)) = (&column.database, &column.table) {
                 protocol = protocol.in_table(database, table);
             }
+            if let Some(alias) = &column.alias {
+                protocol.table.clone_from(alias);
+            }
             if let Some(original) = &column.original_name {
                 protocol.org_name.clone_from(original);
             }

@@ -22,16 +22,16 @@ pub(super) struct Connection(pub EngineSession);
 #[async_trait]
 impl Session for Connection {
     async fn query(&mut self, sql: &[u8], out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
-        let (begun, text) = (Instant::now(), utf8(sql));
-        let outcome = match text {
+        let (begun, text) = (Instant::now(), utf8(sql).map(|text| self.0.in_default_mode(text)));
+        let outcome = match &text {
             Ok(text) => match self.0.begin_statement(text) {
                 Ok(()) => self.run(text, out).await?,
                 Err(refused) => Some(Err(refused)),
             },
-            Err(ref error) => Some(Err(error.clone())),
+            Err(error) => Some(Err(error.clone())),
         };
         let Some(outcome) = outcome else { return Ok(()) };
-        self.ended(text.unwrap_or_default(), begun, Counts::default(), out, outcome)
+        self.ended(text.as_deref().unwrap_or_default(), begun, Counts::default(), out, outcome)
     }
 
     async fn take_file(
@@ -53,12 +53,12 @@ impl Session for Connection {
     }
 
     async fn prepare(&mut self, id: u32, sql: &[u8]) -> Result<Prepared, SqlError> {
-        let (begun, text) = (Instant::now(), utf8(sql)?);
-        let prepared = match self.0.prepare(id, text).await {
+        let (begun, text) = (Instant::now(), self.0.in_default_mode(utf8(sql)?));
+        let prepared = match self.0.prepare(id, &text).await {
             Ok(prepared) => prepared,
             Err(error) => {
                 let outcome = Err(error);
-                self.0.not_prepared(text, begun, &outcome);
+                self.0.not_prepared(&text, begun, &outcome);
                 return outcome.map(|()| Prepared::default());
             }
         };
@@ -132,7 +132,7 @@ impl Session for Connection {
         SessionStatus {
             autocommit: self.0.autocommit(),
             in_transaction: self.0.is_in_transaction(),
-            no_backslash_escapes: false,
+            no_backslash_escapes: self.0.no_backslash_escapes(),
         }
     }
 

@@ -46,7 +46,7 @@ impl EngineSession {
                 let is_new = engine.ddl.create_table(killed, &create, &name).await?;
                 note = (!is_new).then(|| Warning::table_exists(&name));
             }
-            Statement::CreateTableLike { table, if_not_exists, source, rollups } => {
+            Statement::CreateTableLike { table, if_not_exists, source, rollups, .. } => {
                 note = self.create_like(&table, &source, if_not_exists, rollups.as_deref()).await?;
             }
             Statement::DropTable { table, if_exists, force } => {
@@ -252,10 +252,14 @@ impl EngineSession {
                     }
                     found => found?.def(),
                 };
-                let statement = match self.variables.values().mysql_ddl.as_str() {
+                let (def, is_temporary) = self.under_its_name(def);
+                let mut statement = match self.variables.values().mysql_ddl.as_str() {
                     "compat" => tributary_sql::show_create_table_of_mysql(&def),
                     _ => tributary_sql::show_create_table(&def),
                 };
+                if is_temporary {
+                    statement = statement.replacen("CREATE TABLE", "CREATE TEMPORARY TABLE", 1);
+                }
                 Grid::new(&["Table", "Create Table"])
                     .with_row(vec![def.name.as_str().into(), statement.into()])
             }

@@ -7,7 +7,7 @@ use crate::session::EngineSession;
 use crate::session::compat::Warning;
 use std::collections::HashSet;
 use std::sync::Arc;
-use tributary_query::ViewShape;
+use tributary_query::{SessionView, ViewShape};
 use tributary_sql::{CreateView, ViewBody, ViewStatement};
 use tributary_types::{ColumnDef, DbId, ErrorCode, SqlError, TableId, TableRef, ViewDef};
 
@@ -61,7 +61,9 @@ impl EngineSession {
         let query = tributary_sql::parse_query(&body.query)?;
         let text = tributary_sql::with_databases(&query, self.database.as_deref())?;
         let query = tributary_sql::parse_query(&text)?;
-        let shape = self.queries.view_shape(&self.view(), &query, (&name.db, &name.table))?;
+        // A view outlives its session, and reads no temporary tables.
+        let session = SessionView { temporary: Vec::new(), ..self.view() };
+        let shape = self.queries.view_shape(&session, &query, (&name.db, &name.table))?;
         let columns = columns(&shape, body)?;
         Ok(ViewDef {
             id,

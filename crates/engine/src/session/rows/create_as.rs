@@ -22,11 +22,18 @@ impl EngineSession {
         create: &CreateTableAs,
         params: &[ScalarValue],
     ) -> Result<Answer, SqlError> {
-        self.refuse_in_transaction()?;
         let engine = Arc::clone(&self.engine);
         let name = create.create.table.resolve(self.database.as_deref())?;
-        if !engine.ddl.is_free(&name, create.create.if_not_exists)? {
-            return Ok(self.with_warnings(Answer::ok(), [Warning::table_exists(&name)]));
+        let (is_temporary, if_not_exists) = (create.create.is_temporary, create.create.if_not_exists);
+        if is_temporary {
+            if let Some(answer) = self.begin_temporary(&name, if_not_exists)? {
+                return Ok(answer);
+            }
+        } else {
+            self.refuse_in_transaction()?;
+            if !engine.ddl.is_free(&name, if_not_exists)? {
+                return Ok(self.with_warnings(Answer::ok(), [Warning::table_exists(&name)]));
+            }
         }
         let columns: Vec<QueryColumn> =
             self.queries.describe(&self.view(), &create.query).await?.iter().map(of_query).collect();
@@ -49,11 +56,16 @@ impl EngineSession {
             from_query: true,
             partial_update: false,
             requested: Some(GroupCommitMode::Off),
+            // A temporary table and its rows are none of the open transaction's.
+            in_transaction: false,
             ..self.traits(0)
         };
         let load = QueryLoad { table, target, label: None, known_keys: None };
         let loaded = self.load_query(&create.query, params, load, traits).await?;
-        unfinished.finish(killed).await?;
+        match is_temporary {
+            true => self.keep_temporary(unfinished),
+            false => unfinished.finish(killed).await?,
+        }
         Ok(self.answer_loaded(loaded, false))
     }
 

@@ -40,12 +40,7 @@ impl EngineSession {
         if table.with_def(|def| def.keys.is_aggregate()) {
             check_deletion_by_keys(&table.def(), delete)?;
         }
-        if self.transaction.is_some() {
-            return Err(SqlError::detail(
-                ErrorCode::NotSupported,
-                "DELETE in a transaction is not supported yet; COMMIT first",
-            ));
-        }
+        self.change_at_once("DELETE", &table)?;
         let Some(condition) = &delete.condition else {
             return Err(SqlError::detail(
                 ErrorCode::Unknown,

@@ -16,7 +16,9 @@ use tributary_decode::{Block, Counts, Reject};
 use tributary_ingest::{Answered, TransactionStatus};
 use tributary_query::WrittenTable;
 use tributary_table::Table;
-use tributary_types::{ErrorCode, GroupCommitMode, Label, Retry, SqlError, TableDef, TableSchema, TxnId};
+use tributary_types::{
+    ErrorCode, GroupCommitMode, Label, Retry, SqlError, TableDef, TableId, TableSchema, TxnId,
+};
 
 /// An open transaction.
 pub(crate) struct ExplicitTransaction {
@@ -55,6 +57,11 @@ impl ExplicitTransaction {
     /// Whether statements have brought rows.
     pub(in crate::session) const fn has_loads(&self) -> bool {
         !self.loads.is_empty()
+    }
+
+    /// Whether statements have brought rows for this table.
+    pub(in crate::session) fn has_rows_of(&self, table: TableId) -> bool {
+        self.loads.iter().any(|open| open.table().id() == table)
     }
 
     /// The tables that it has written to, as the statement that runs sees them.

@@ -16,7 +16,7 @@ use crate::load::partial_update::{self, KnownKeys};
 use crate::load::{self, Finished, Load, LoadCommitted, LoadDetails, LoadError, LoadLimits, Outcome, Tally};
 use crate::session::compat::Warning;
 use crate::session::rows::insert_parts;
-use crate::session::rows::upsert::{Upsert, upsert};
+use crate::session::rows::upsert::{Upsert, reads_rows, upsert};
 use crate::session::{EngineSession, LastInsert};
 use crate::variables::QUERY_TIMEOUT_DEFAULT_SECONDS;
 use futures::StreamExt;
@@ -220,7 +220,7 @@ impl EngineSession {
     }
 
     /// The target of an INSERT that updates these columns of rows that exist. The table is ready for partial updates.
-    async fn upsert_target(
+    pub(super) async fn upsert_target(
         &mut self,
         table: &Arc<Table>,
         columns: Option<&[String]>,
@@ -281,7 +281,15 @@ impl EngineSession {
         let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
         let (table, partitions) = self.engine.ddl.table_of_partitions(table, &insert.partitions)?;
         let columns = insert.columns.as_deref();
-        let upserts = match &insert.on_duplicate {
+        if let Some(clause) = &insert.on_duplicate
+            && !clause.computed.is_empty()
+            && table.with_def(|def| reads_rows(def, columns))
+        {
+            let clause = clause.clone();
+            return Box::pin(self.run_computed_upsert(insert, clause, (table, partitions), params)).await;
+        }
+        let updated = insert.on_duplicate.as_ref().map(|clause| clause.updated.as_slice());
+        let upserts = match updated {
             Some(updated) => Some(table.with_def(|def| upsert(def, columns, updated))?),
             None => None,
         };
@@ -302,8 +310,7 @@ impl EngineSession {
             None if ignoring.is_some() => self.upsert_target(&table, columns, &[]).await?,
             Some(Upsert::Updating) => {
                 self.engine.loads.ready_to_update(&table).await?;
-                let updated = insert.on_duplicate.as_deref().unwrap_or_default();
-                self.upsert_target(&table, columns, updated).await?
+                self.upsert_target(&table, columns, updated.unwrap_or_default()).await?
             }
             Some(Upsert::Whole) | None => self.insert_target(&table, columns).await?,
         };
@@ -773,7 +780,7 @@ fn check_has_partitions(def: &TableDef) -> Result<(), SqlError> {
 }
 
 /// The target of an INSERT that updates these columns.
-async fn partial_target(
+pub(super) async fn partial_target(
     engine: Arc<Engine>,
     table: &Arc<Table>,
     columns: Option<&[String]>,

@@ -25,7 +25,7 @@ use tributary_ingest::{IngestError, LoadTraits};
 use tributary_query::{PlacedRows, QueryEngine, ScalarValue, SessionView};
 use tributary_sql::{Expr, Update};
 use tributary_table::{RowUpdate, Snapshot, Table, TableError, UnpublishedFiles};
-use tributary_types::{ErrorCode, SqlError, TableDef};
+use tributary_types::{SqlError, TableDef};
 
 /// Why rows were not changed.
 enum Failed {
@@ -65,13 +65,9 @@ impl EngineSession {
         update: &Update,
         params: &[ScalarValue],
     ) -> Result<Answer, SqlError> {
-        if self.transaction.is_some() {
-            return Err(SqlError::detail(
-                ErrorCode::NotSupported,
-                "UPDATE of a table with DUPLICATE KEY in a transaction is not supported yet; COMMIT first",
-            ));
-        }
-        let traits = LoadTraits { from_query: true, partial_update: false, ..self.traits(0) };
+        self.change_at_once("UPDATE of a table with DUPLICATE KEY", &table)?;
+        let traits =
+            LoadTraits { from_query: true, partial_update: false, in_transaction: false, ..self.traits(0) };
         let admitted = self.engine.loads.admit(&self.principal, &table, &traits)?;
         let _turn = self.turn_to_change(&table).await?;
         let view = self.view();

@@ -2,7 +2,7 @@
 //!
 //! In such a table a row replaces the one of its key, and a partial update keeps the other columns. Both are what the clause asks for if
 //! it gives each inserted column its new value. If it gives some, rows are loaded whole, and say which of their columns a row that exists
-//! takes. Values that depend on that row are refused.
+//! takes. Values that depend on that row are computed before ([`crate::session::rows::computed_upsert`]).
 
 use crate::load::partial_update;
 use tributary_types::{ColumnDef, ErrorCode, SqlError, TableDef};
@@ -16,6 +16,15 @@ pub(super) enum Upsert {
     Partial,
     /// Whole rows, of which existing ones take the updated columns.
     Updating,
+}
+
+/// Whether a clause with expressions has to read rows that exist: the new rows may have their keys.
+pub(super) fn reads_rows(def: &TableDef, named: Option<&[String]>) -> bool {
+    let is_named = |column: &ColumnDef| {
+        named.is_none_or(|names| names.iter().any(|name| name.eq_ignore_ascii_case(&column.name)))
+    };
+    let is_given = |column: &ColumnDef| column.is_key && column.auto_increment.is_some();
+    def.keys.is_unique() && !def.schema.visible().any(|column| is_given(column) && !is_named(column))
 }
 
 /// How the clause is carried out, which updates these columns of the `named` ones (`None`: all).

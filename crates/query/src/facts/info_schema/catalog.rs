@@ -187,7 +187,7 @@ pub(super) fn fill(name: &str, grid: &mut Grid, namespace: &dyn Namespace, sessi
     match name {
         "tables" => tables(grid, namespace),
         "columns" => columns(grid, namespace, shows_keys(session)),
-        "statistics" if shows_keys(session) => keys(grid, namespace, statistics_row),
+        "statistics" if shows_keys(session) => statistics(grid, namespace),
         "table_constraints" if shows_keys(session) => keys(grid, namespace, constraint_row),
         "key_column_usage" if shows_keys(session) => keys(grid, namespace, usage_row),
         "schemata" => schemata(grid, namespace),
@@ -312,27 +312,46 @@ fn keys(grid: &mut Grid, namespace: &dyn Namespace, row: KeyRow) {
     }
 }
 
-fn statistics_row(def: &TableDef, column: &ColumnDef, place: i64) -> Option<Vec<Cell>> {
-    Some(vec![
+/// Adds the columns of unique keys and of indexes.
+fn statistics(grid: &mut Grid, namespace: &dyn Namespace) {
+    for table in all_tables(namespace) {
+        let def = table.def();
+        let key = def.schema.columns.iter().filter(|column| column.is_key && def.keys.is_unique());
+        for (place, column) in (1..).zip(key) {
+            grid.push(statistics_row(&def, None, column, place));
+        }
+        for index in &def.indexes {
+            for (place, id) in (1..).zip(&index.columns) {
+                if let Some(column) = def.schema.columns.iter().find(|column| column.id == *id) {
+                    grid.push(statistics_row(&def, Some(&index.name), column, place));
+                }
+            }
+        }
+    }
+}
+
+/// A column of an index, or of the key.
+fn statistics_row(def: &TableDef, index: Option<&str>, column: &ColumnDef, place: i64) -> Vec<Cell> {
+    vec![
         CATALOG.into(),
         def.db.as_str().into(),
         def.name.as_str().into(),
-        Cell::Int(0),
+        Cell::Int(i64::from(index.is_some())),
         def.db.as_str().into(),
-        "PRIMARY".into(),
+        index.unwrap_or("PRIMARY").into(),
         Cell::Int(place),
         column.name.as_str().into(),
         "A".into(),
         Cell::Null,
         Cell::Null,
         Cell::Null,
-        "".into(),
+        if index.is_some() && column.nullable { "YES" } else { "" }.into(),
         "BTREE".into(),
         "".into(),
         "".into(),
         "YES".into(),
         Cell::Null,
-    ])
+    ]
 }
 
 fn constraint_row(def: &TableDef, _column: &ColumnDef, place: i64) -> Option<Vec<Cell>> {

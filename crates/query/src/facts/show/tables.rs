@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tributary_sql::{Name, index_properties};
 use tributary_table::Table;
 use tributary_types::system::is_system_database;
-use tributary_types::{ColumnDef, DataType, RollupDef, SqlError, TableDef, TableRef};
+use tributary_types::{ColumnDef, DataType, IndexKind, RollupDef, SqlError, TableDef, TableRef};
 
 const COLLATION: &str = "utf8mb4_0900_bin";
 
@@ -33,7 +33,10 @@ impl Facts<'_> {
         name: &Name,
     ) -> Result<(TableRef, Option<Arc<Table>>), SqlError> {
         let name = name.resolve(session.database.as_deref())?;
-        let found = self.namespace.described_table(&name.db, &name.table)?;
+        let found = match session.temporary(&name.db, &name.table) {
+            Some(own) => Some(own),
+            None => self.namespace.described_table(&name.db, &name.table)?,
+        };
         Ok((name, found))
     }
 
@@ -278,6 +281,11 @@ impl Facts<'_> {
             }
         }
         for index in &def.indexes {
+            // One without a kind of Doris's.
+            let is_mysql = info_schema::shows_keys(session)
+                && index.kind == IndexKind::Inverted
+                && index.properties.is_empty();
+            let (collation, kind) = if is_mysql { ("A", "BTREE") } else { ("", index.kind.name()) };
             for (place, id) in (1..).zip(&index.columns) {
                 let column = def.schema.columns.iter().find(|column| column.id == *id);
                 grid.push(vec![
@@ -286,12 +294,12 @@ impl Facts<'_> {
                     index.name.as_str().into(),
                     Cell::Int(place),
                     column.map(|column| column.name.as_str()).into(),
-                    "".into(),
+                    collation.into(),
                     "".into(),
                     "".into(),
                     "".into(),
                     column.map(|column| if column.nullable { "YES" } else { "" }).into(),
-                    index.kind.name().into(),
+                    kind.into(),
                     index.comment.as_str().into(),
                     index_properties(&index.properties).into(),
                 ]);

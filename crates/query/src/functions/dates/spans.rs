@@ -41,7 +41,7 @@ fn units(first: &str, last: &str) -> Option<&'static [(&'static str, i64)]> {
     (start < end).then(|| &all[start..=end])
 }
 
-/// How many of its smallest unit a span is: `-1:30` in HOUR_MINUTE is -90. Parts that are missing are those on the left. `None` for a
+/// How many of its smallest unit a span is: `-1:30` in `HOUR_MINUTE` is -90. Parts that are missing are those on the left. `None` for a
 /// text of more parts than the unit has, and beyond BIGINT.
 fn span_of(text: &str, unit: &str) -> Option<i64> {
     let (first, last) = unit.split_once('_')?;

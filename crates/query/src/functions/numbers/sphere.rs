@@ -22,7 +22,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
 
 /// Computes a number of the angle between two points; NULL for points that are not on the earth.
 fn each(args: &[ArrayRef], of: impl Fn(f64) -> f64) -> ArrayRef {
-    let columns: Vec<&Float64Array> = args.iter().map(|arg| arg.as_primitive::<Float64Type>()).collect();
+    let columns: Vec<&Float64Array> = args.iter().map(AsArray::as_primitive::<Float64Type>).collect();
     let values = (0..columns[0].len()).map(|row| {
         let mut numbers = [0.0; 4];
         for (number, column) in numbers.iter_mut().zip(&columns) {

@@ -91,9 +91,8 @@ pub(super) fn in_list(name: &str, args: Vec<Expr>) -> Result<Option<Expr>, SqlEr
 
 /// The name of the function that a table factor calls, in lower case.
 fn called(factor: &TableFactor) -> Option<String> {
-    let name = match factor {
-        TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } => name,
-        _ => return None,
+    let (TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. }) = factor else {
+        return None;
     };
     match name.0.as_slice() {
         [part] => part.as_ident().map(|name| name.value.to_lowercase()),

@@ -154,6 +154,19 @@ fn the_options_of_a_column_come_in_any_order() {
 }
 
 #[test]
+fn a_key_of_one_whole_column_is_kept_by_its_name() {
+    let sql = "create table t (a int, b varchar(9), key by_a (a) using btree comment 'x', index by_b (b(4)), key (a), \
+               key both (a, b), key down (a desc), fulltext key words (b), primary key (a))";
+    let (Statement::CreateTable(create), notes) = parse_compatible(sql).unwrap() else { panic!("{sql}") };
+    let kept: Vec<(&str, &[String])> =
+        create.indexes.iter().map(|index| (index.name.as_str(), index.columns.as_slice())).collect();
+    assert_eq!(kept, [("by_a", &["a".to_owned()][..])]);
+    assert!(notes.iter().any(|note| note.starts_with("KEY by_a is kept by its name")), "{notes:?}");
+    let left_out = notes.iter().filter(|note| note.starts_with("a KEY among the columns is left out"));
+    assert_eq!(left_out.count(), 5, "{notes:?}");
+}
+
+#[test]
 fn clauses_of_other_kinds_of_tables_are_refused_by_name() {
     for (sql, what) in [
         ("create materialized view v as select 1", "CREATE MATERIALIZED VIEW"),
@@ -338,6 +351,7 @@ fn a_table_may_take_its_columns_from_a_query_or_another_table() {
     assert_eq!(
         like,
         Statement::CreateTableLike {
+            is_temporary: false,
             table: name("a", "t"),
             if_not_exists: false,
             source: name("b", "u"),

@@ -33,6 +33,31 @@ fn backends_are_decommissioned_by_name() {
 }
 
 #[test]
+fn pipes_concatenate_if_the_session_says_so() {
+    let reading = Reading { pipes_concatenate: true, ..Reading::default() };
+    for (sql, expected) in [
+        ("SELECT a || b || 'c'", "SELECT concat(concat(a, b), 'c')"),
+        ("SELECT a * b || c = -d || e AND f", "SELECT a * concat(b, c) = concat(-d, e) AND f"),
+        (
+            "SELECT '||' FROM t WHERE a AND (b || c) IN (1)",
+            "SELECT '||' FROM t WHERE a AND (concat(b, c)) IN (1)",
+        ),
+    ] {
+        let Ok((Statement::Query(query), _)) = parse_as(sql, reading) else { panic!("{sql} is a query") };
+        assert_eq!(query.ast.to_string(), expected, "{sql}");
+    }
+    for kept in
+        ["CREATE VIEW v AS SELECT a || b AS c FROM t", "EXPORT TABLE t WHERE a || b = 'x' TO 'file:///x/y_'"]
+    {
+        let error = parse_as(kept, reading).expect_err("its text is kept");
+        assert_eq!(error.code, ErrorCode::NotSupported, "{kept}");
+        assert!(error.detail_text().contains("write CONCAT(a, b)"), "{error}");
+        parse_as(kept, Reading::default()).expect("legal");
+    }
+    parse_as("CREATE VIEW v AS SELECT CONCAT(a, '||') AS c FROM t", reading).expect("legal");
+}
+
+#[test]
 fn set_takes_words_texts_numbers_and_defaults() {
     for (sql, value) in [
         ("set group_commit = async_mode", text("async_mode")),

@@ -1,9 +1,11 @@
 //! A server of PostgreSQL in a directory of its own, for tests. Also used by the tests of the whole program, which include this file.
 
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -75,27 +77,35 @@ impl Postgres {
         }
     }
 
+    /// Starts the server and waits until it is ready. `false`: it has ended instead.
     fn try_to_start(&mut self) -> bool {
-        let log = std::fs::File::options().create(true).append(true).open(self.directory.path().join("log"));
+        let log = std::fs::File::options().create(true).append(true).open(self.log_file());
+        let mut log = log.expect("a log");
         let mut server = as_server("postgres");
         server.arg("-D").arg(self.directory.path().join("data")).args(["-p", &self.port.to_string()]);
         server.arg("-k").arg(self.directory.path()).args(["-c", "listen_addresses=127.0.0.1"]);
         for setting in &self.settings {
             server.args(["-c", setting]);
         }
-        server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log.expect("a log"));
-        self.process = Some(server.spawn().expect("PostgreSQL starts"));
-        let started = Instant::now();
-        while started.elapsed() < PATIENCE {
-            if self.process.as_mut().expect("started").try_wait().expect("a child").is_some() {
-                return false;
+        server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let process = self.process.insert(server.spawn().expect("PostgreSQL starts"));
+        let lines = BufReader::new(process.stderr.take().expect("piped")).lines();
+        let (ready, is_ready) = mpsc::channel();
+        // Reads as long as the server writes; when it ends, so does the channel.
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                writeln!(log, "{line}").expect("written");
+                if line.contains("ready to accept connections") {
+                    // Later ones, of a server that has recovered from a crash of its own, are not waited for.
+                    let _ = ready.send(());
+                }
             }
-            if self.psql("postgres", "SELECT 1").status.success() {
-                return true;
-            }
-            std::thread::sleep(Duration::from_millis(50));
+        });
+        match is_ready.recv_timeout(PATIENCE) {
+            Ok(()) => true,
+            Err(RecvTimeoutError::Disconnected) => false,
+            Err(RecvTimeoutError::Timeout) => panic!("PostgreSQL is not ready: {}", self.log()),
         }
-        panic!("PostgreSQL is not ready: {}", self.log());
     }
 
     /// Starts it again on the same data and port.
@@ -111,8 +121,12 @@ impl Postgres {
         process.wait().expect("a child");
     }
 
+    fn log_file(&self) -> PathBuf {
+        self.directory.path().join("log")
+    }
+
     fn log(&self) -> String {
-        std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
+        std::fs::read_to_string(self.log_file()).unwrap_or_default()
     }
 
     /// Makes a database and returns its name.

@@ -80,6 +80,7 @@ pub fn field_values<'a>(
 
 impl<'a> Token<'a> {
     /// An empty text is NULL, too, and so is `\N`, as in a field of its own.
+    #[inline]
     #[must_use]
     pub fn is_null(self) -> bool {
         self.text.is_empty() || self.text == b"\\N" || self.text.eq_ignore_ascii_case(b"null")
@@ -89,6 +90,7 @@ impl<'a> Token<'a> {
     ///
     /// # Errors
     /// It is not quoted as a whole, or has a half character.
+    #[inline]
     pub fn unquoted(self) -> Result<Option<Cow<'a, [u8]>>, Malformed> {
         let Some(&quote @ (b'"' | b'\'')) = self.text.first() else { return Ok(None) };
         if quoted_len(self.text, quote) != Some(self.text.len()) {
@@ -107,6 +109,7 @@ impl<'a> Token<'a> {
     ///
     /// # Errors
     /// A bracket or a quote is not closed.
+    #[inline]
     pub fn divided(self) -> Result<Option<(Self, Self)>, Malformed> {
         let end = end_of_part(self.text, b':')?;
         Ok((end < self.text.len()).then(|| (trimmed(&self.text[..end]), trimmed(&self.text[end + 1..]))))
@@ -124,6 +127,7 @@ impl<'a> Parts<'a> {
     ///
     /// # Errors
     /// It does not.
+    #[inline]
     pub fn of(text: &'a [u8], open: u8, close: u8) -> Result<Self, Malformed> {
         let inner =
             text.strip_prefix(&[open]).and_then(|rest| rest.strip_suffix(&[close])).ok_or(Malformed)?;
@@ -134,6 +138,7 @@ impl<'a> Parts<'a> {
     ///
     /// # Errors
     /// A bracket or a quote is not closed.
+    #[inline]
     #[expect(clippy::should_implement_trait, reason = "a fault ends the parts")]
     pub fn next(&mut self) -> Result<Option<Token<'a>>, Malformed> {
         let Some(rest) = self.rest else { return Ok(None) };
@@ -143,6 +148,7 @@ impl<'a> Parts<'a> {
     }
 }
 
+#[inline]
 fn trimmed(text: &[u8]) -> Token<'_> {
     Token { text: text.trim_ascii() }
 }

@@ -3,6 +3,7 @@
 mod checksums;
 mod damage;
 mod deletes;
+mod distinct;
 mod divide;
 mod encode;
 mod encoded;

@@ -10,6 +10,7 @@ mod replace;
 
 pub(crate) use replace::Made;
 
+use super::distinct::distinct_columns;
 use super::divide::{OfPartition, divided, gathered};
 use super::encode::{Encoder, Progress, encode, encode_here};
 use super::encoded::{EncodedFile, RowGroups};
@@ -35,7 +36,7 @@ use object_store::path::Path;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::basic::Compression;
 use parquet::file::metadata::ParquetMetaData;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -300,7 +301,7 @@ impl RunWriter {
         for row_group in file.encoded(row_groups) {
             let (rows, doing) = (row_group.rows(), format!("copying a row group of '{}'", file.name()));
             let copy = move |encoder: &mut Encoder| encoder.append_encoded(&row_group);
-            self.open_file()?.step(doing, copy).await?;
+            self.open_file(&[])?.step(doing, copy).await?;
             self.end_row_group(rows).await?;
         }
         Ok(())
@@ -486,7 +487,17 @@ impl RunWriter {
 
     async fn write_row_group(&mut self, batches: Vec<RecordBatch>, rows: usize) -> Result<(), TableError> {
         let (progress, is_one_of_several) = (self.progress.clone(), self.is_one_of_several);
-        let file = self.open_file()?;
+        let (batches, distinct) = match self.open {
+            Some(_) => (batches, Vec::new()),
+            None => {
+                blocking("sampling a row group", move || {
+                    let distinct = distinct_columns(&batches);
+                    Ok((batches, distinct))
+                })
+                .await?
+            }
+        };
+        let file = self.open_file(&distinct)?;
         let doing = format!("encoding the data file '{}'", file.name);
         let columns = match &file.encoder {
             Some(encoder) => encoder.columns().map_err(TableError::parquet(doing.clone()))?,
@@ -508,24 +519,37 @@ impl RunWriter {
         if file.size_bytes >= self.root.options.target_file_bytes { self.close_file().await } else { Ok(()) }
     }
 
-    fn open_file(&mut self) -> Result<&mut OpenFile, TableError> {
+    /// The open file, or a new one, in which columns with nearly all values different, `distinct`, have no dictionary.
+    fn open_file(&mut self, distinct: &[usize]) -> Result<&mut OpenFile, TableError> {
         let file = match self.open.take() {
             Some(file) => file,
-            None => self.start_file()?,
+            None => self.start_file(distinct)?,
         };
         Ok(self.open.insert(file))
     }
 
-    fn start_file(&mut self) -> Result<OpenFile, TableError> {
+    fn start_file(&mut self, distinct: &[usize]) -> Result<OpenFile, TableError> {
         // Later files of a writer sort later by name, too.
         self.named_ms = now_ms().max(self.named_ms + 1);
         let name = name_of(self.named_ms, self.codec);
-        let encoder = Encoder::new(&self.physical, self.properties.clone())
+        let encoder = Encoder::new(&self.physical, self.properties_without(distinct))
             .map_err(TableError::parquet(format!("starting the data file '{name}'")))?;
         self.root.unpublished.lock().insert(name.clone());
         self.names.push(name.clone());
         let upload = BufWriter::new(Arc::clone(&self.root.store), Path::from(name.as_str()));
         Ok(OpenFile { name, encoder: Some(encoder), upload, is_closing: false, size_bytes: 0, rows: 0 })
+    }
+
+    /// The properties of a file in which these columns have no dictionary.
+    fn properties_without(&self, columns: &[usize]) -> WriterProperties {
+        if columns.is_empty() {
+            return self.properties.clone();
+        }
+        let without = |properties: WriterPropertiesBuilder, column: &usize| {
+            let path = ColumnPath::new(vec![self.physical.field(*column).name().clone()]);
+            properties.set_column_dictionary_enabled(path, false)
+        };
+        columns.iter().fold(self.properties.clone().into_builder(), without).build()
     }
 
     async fn close_file(&mut self) -> Result<(), TableError> {

@@ -72,7 +72,7 @@ impl RunWriter {
             let columns = evolve::stored(batch.columns(), &physical)?;
             batches.push(evolve::assemble(&physical, columns, rows, &self.schema)?);
         }
-        let open = self.open_file()?;
+        let open = self.open_file(&[])?;
         let doing = format!("encoding the data file '{}'", open.name);
         let writers = match &open.encoder {
             Some(encoder) => encoder.columns().map_err(TableError::parquet(doing.clone()))?,
@@ -96,7 +96,7 @@ impl RunWriter {
             });
         }
         let source = file.encoded(vec![row_group]).swap_remove(0);
-        let open = self.open_file()?;
+        let open = self.open_file(&[])?;
         open.step(doing, move |encoder| encoder.append_mixed(columns, &source)).await?;
         // However large: there is one file for one.
         open.rows += rows as u64;

@@ -3,6 +3,7 @@ use crate::table::Publication;
 use crate::testing::{Bench, Fault, GateKey, expected, logged, publish, rows, two_columns, visible};
 use crate::{CompactReport, DataFile, Table, TableError};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use parquet::file::metadata::ParquetMetaDataReader;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -281,4 +282,27 @@ async fn files_that_no_log_has_stay_for_queries_from_before_a_truncation() {
     assert_eq!(table.sweep().await.unwrap().files, 0);
     let mut reader = crate::testing::open_file(&table, &before.files[0]).await.unwrap();
     assert_eq!(reader.next().await.unwrap().unwrap().num_rows(), 10);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn columns_of_distinct_values_have_no_dictionary() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    let names = |rows: i64, different: i64| -> RecordBatch {
+        let names: StringArray = (0..rows).map(|row| Some(format!("n{}", row % different))).collect();
+        let ids = Int64Array::from_iter_values(0..rows);
+        let columns: Vec<ArrayRef> = vec![Arc::new(ids), Arc::new(names)];
+        RecordBatch::try_new(two_columns().schema.arrow(), columns).unwrap()
+    };
+    for (rows, different, expected) in [(10_000, 10_000, [false, false]), (10_000, 100, [false, true])] {
+        let mut writer = table.new_file_writer().unwrap();
+        writer.append(names(rows, different)).await.unwrap();
+        let files = writer.finish().await.unwrap().into_files();
+        let file = std::fs::File::open(bench.dir.path().join("demo/events-7").join(&files[0].path)).unwrap();
+        let footer = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
+        let columns = footer.row_group(0).columns().iter();
+        let found: Vec<bool> = columns.map(|column| column.dictionary_page_offset().is_some()).collect();
+        assert_eq!(found, expected, "{different} names in {rows} rows");
+        table.discard(&files).await;
+    }
 }

@@ -20,6 +20,7 @@ mod report;
 mod schema_change;
 mod server;
 mod suite;
+mod tpch;
 
 pub use client::{closed_loop, http as stream_load, mysql};
 pub use data::{FIRST_ID, IdForm, Order, Request};

@@ -8,6 +8,7 @@ use crate::keys::{self, Keys, Model};
 use crate::report;
 use crate::server::Address;
 use crate::suite::{Suite, Target};
+use crate::tpch::Tpch;
 use crate::{insert_select, logins, parquet_load, partitions, query, schema_change};
 use clap::{Args, Subcommand};
 use std::net::IpAddr;
@@ -149,10 +150,22 @@ enum Test {
         #[arg(long, default_value_t = 6_000_000)]
         rows: u64,
     },
-    /// TPC-H query 1 while a tenth of the rows is in memory, compared with plain DataFusion on the same rows
+    /// TPC-H query 1 while a tenth of the rows is in memory, compared with plain DataFusion on the same rows; or all queries of a suite
     Query {
         #[arg(long, default_value_t = 6_000_000)]
         rows: u64,
+        /// All queries of this suite instead, over data of its own
+        #[arg(long)]
+        suite: Option<QuerySuite>,
+        /// The suite's scale factor; answers are checked at 1
+        #[arg(long, default_value_t = 1.0, requires = "suite")]
+        scale: f64,
+        /// Asks plain DataFusion the suite's queries, too, over the same data files
+        #[arg(long, requires = "suite")]
+        compare: bool,
+        /// Asks DuckDB, too, by a Python interpreter that has its package
+        #[arg(long, value_name = "PYTHON", requires = "suite")]
+        duckdb: Option<PathBuf>,
     },
     /// A heavy schema change of lineitem, INT to BIGINT, while single rows are loaded: its speed, and the longest wait of a load
     SchemaChange {
@@ -217,6 +230,12 @@ enum Test {
     },
 }
 
+/// A public suite of queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum QuerySuite {
+    Tpch,
+}
+
 /// A measurement compared with DataFusion, for a number of rows and of runs.
 type Measure = fn(&Target, u64, usize) -> Result<(), BenchError>;
 
@@ -227,8 +246,12 @@ impl Bench {
     /// The server, a load or the check of its rows failed.
     pub fn run(self) -> Result<(), BenchError> {
         let target = self.common.target()?;
+        if let Test::Query { suite: Some(QuerySuite::Tpch), scale, compare, duckdb, .. } = self.test {
+            let runs = self.common.runs.max(3);
+            return Tpch { scale, runs, compare, duckdb }.run(&target);
+        }
         let beside_datafusion: Option<(Measure, u64)> = match self.test {
-            Test::Query { rows } => Some((query::run, rows)),
+            Test::Query { rows, .. } => Some((query::run, rows)),
             Test::InsertSelect { rows } => Some((insert_select::run, rows)),
             Test::KeyQueries { rows } => Some((keys::query, rows)),
             _ => None,

@@ -69,6 +69,11 @@ const MEMORY_CONSUMERS_NAMED: NonZeroUsize = NonZeroUsize::new(3).expect("3 is n
 /// Statements that are planned at a time; others wait. Each has a thread and memory of its own.
 const PLANNED_MAX: usize = 16;
 
+/// Size of a join's smaller side, in bytes and rows, that one thread puts into a hash table, times the number of threads: the other
+/// side is not divided among the threads by its keys then, which takes longer unless there are many of them.
+const COLLECTED_BYTES: usize = 128 << 20;
+const COLLECTED_ROWS: usize = 2 << 20;
+
 /// Zones whose states are kept.
 const ZONES_KEPT_MAX: usize = 256;
 
@@ -525,8 +530,14 @@ fn table_error(error: TableError) -> SqlError {
 }
 
 fn config(target_partitions: usize) -> SessionConfig {
-    let mut config = SessionConfig::new().with_target_partitions(target_partitions.max(1));
+    let partitions = target_partitions.max(1);
+    let mut config = SessionConfig::new().with_target_partitions(partitions);
     let options = config.options_mut();
+    let optimizer = &mut options.optimizer;
+    optimizer.hash_join_single_partition_threshold =
+        (COLLECTED_BYTES / partitions).max(optimizer.hash_join_single_partition_threshold);
+    optimizer.hash_join_single_partition_threshold_rows =
+        (COLLECTED_ROWS / partitions).max(optimizer.hash_join_single_partition_threshold_rows);
     options.sql_parser.enable_ident_normalization = false;
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.map_string_types_to_utf8view = false;

@@ -7,8 +7,10 @@
 use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::compute::{cast, sum};
 use datafusion::arrow::datatypes::{DataType, Int64Type};
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
@@ -42,6 +44,31 @@ impl Yardstick {
         Ok(Self { runtime, context: Context(context) })
     }
 
+    /// Registers the rows of each table's files under its name, case-sensitively.
+    ///
+    /// # Errors
+    /// As [`Self::over`].
+    pub fn with_tables(tables: &BTreeMap<String, Vec<PathBuf>>) -> Result<Self, String> {
+        let mut tables = tables.iter();
+        let (first, files) = tables.next().ok_or("there are no tables")?;
+        let all = Self::over(first, files)?;
+        for (name, files) in tables {
+            all.runtime.block_on(add(&all.context.0, name, files)).map_err(|error| error.to_string())?;
+        }
+        Ok(all)
+    }
+
+    /// How long the query took, and how many rows it has.
+    ///
+    /// # Errors
+    /// The query fails, in DataFusion's words.
+    pub fn rows_of(&self, sql: &str) -> Result<(Duration, usize), String> {
+        let begin = Instant::now();
+        let batches = self.runtime.block_on(async { self.context.0.sql(sql).await?.collect().await });
+        let batches = batches.map_err(|error: DataFusionError| error.to_string())?;
+        Ok((begin.elapsed(), batches.iter().map(RecordBatch::num_rows).sum()))
+    }
+
     /// How long the query took, and the sum of its last column, which is a count.
     ///
     /// # Errors
@@ -66,10 +93,14 @@ impl Yardstick {
 async fn register(table: &str, files: &[PathBuf]) -> Result<SessionContext, DataFusionError> {
     let config = SessionConfig::new().set_bool("datafusion.sql_parser.enable_ident_normalization", false);
     let context = SessionContext::new_with_config(config);
+    add(&context, table, files).await?;
+    Ok(context)
+}
+
+async fn add(context: &SessionContext, table: &str, files: &[PathBuf]) -> Result<(), DataFusionError> {
     let paths: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
     let frame = context.read_parquet(paths, ParquetReadOptions::default()).await?;
-    context.register_table(table, frame.into_view())?;
-    Ok(context)
+    context.register_table(table, frame.into_view()).map(drop)
 }
 
 async fn ask(context: &SessionContext, sql: &str) -> Result<(Duration, u64), DataFusionError> {

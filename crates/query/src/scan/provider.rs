@@ -5,6 +5,7 @@
 //! back. Deleted rows of a file are skipped by the reader, or after it. For a deletion there is a form that also returns the
 //! position of each row.
 
+mod estimates;
 mod grown;
 mod live_rows;
 mod pages;
@@ -238,7 +239,10 @@ impl SnapshotProvider {
         }
         let count: u64 = wanted.iter().map(|(file, rows)| self.count(*file, rows.as_ref())).sum();
         let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let read: Vec<usize> = wanted.iter().map(|(file, _)| *file).collect();
+        let estimates = estimates::of_columns(&self.snapshot, &self.bounds, &self.physical, &read, columns);
         let mut statistics = Statistics::new_unknown(scanned.table_schema());
+        statistics.column_statistics.iter_mut().zip(&estimates).for_each(|(known, it)| known.clone_from(it));
         let mut columns = columns.to_vec();
         if left.is_some() {
             columns.extend([self.physical.fields().len(), self.physical.fields().len() + 1]);

@@ -107,3 +107,25 @@ async fn the_query_engine_s_own_plan_can_be_asked_for() {
     let verbose = lines(&mut server, "EXPLAIN VERBOSE SELECT id FROM u WHERE id = 1").await.join("\n");
     assert!(verbose.contains("LOGICAL PLAN") && verbose.contains("FilterExec"), "{verbose}");
 }
+
+#[tokio::test]
+async fn a_join_is_built_from_the_side_that_a_filter_leaves_smaller() {
+    let mut server = server().await;
+    let values = |count: i64| (0..count).map(|row| format!("({row}, {row})")).collect::<Vec<_>>().join(", ");
+    for (name, rows) in [("few", 50), ("many", 1000)] {
+        let columns = "(id INT, day INT) DUPLICATE KEY(id) DISTRIBUTED BY RANDOM";
+        server.run(&format!("CREATE TABLE {name} {columns}")).await.unwrap();
+        server.run(&format!("INSERT INTO {name} VALUES {}", values(rows))).await.unwrap();
+        server.run(&format!("FLUSH {name}")).await.unwrap();
+    }
+    for (filter, built, asked) in [("many.day <= 10", "many", "few"), ("many.day <= 900", "few", "many")] {
+        let sql =
+            format!("EXPLAIN SELECT few.day, many.day FROM few JOIN many ON few.id = many.id WHERE {filter}");
+        let found = lines(&mut server, &sql).await;
+        let place = |table: &str| {
+            let read = format!("Read db.{table}:");
+            found.iter().position(|line| line.contains(&read)).unwrap_or_else(|| panic!("{found:#?}"))
+        };
+        assert!(place(built) < place(asked), "{filter}: {found:#?}");
+    }
+}

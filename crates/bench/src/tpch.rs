@@ -1,0 +1,148 @@
+//! The 22 queries of TPC-H, client included, beside plain DataFusion and DuckDB over the same data files: each round asks all of them
+//! in turn, so that a machine that slows down slows all.
+
+mod answers;
+mod data;
+mod duckdb;
+mod queries;
+
+use crate::cell::settle;
+use crate::client::mysql::Mysql;
+use crate::error::BenchError;
+use crate::query::{live_files, median};
+use crate::report::table::grouped;
+use crate::suite::Target;
+use duckdb::DuckDb;
+use queries::QUERIES;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tributary_yardstick::Yardstick;
+
+/// A run of the suite.
+pub struct Tpch {
+    /// 1 is a gigabyte of text, with 6 million rows of lineitem.
+    pub scale: f64,
+    /// Rounds that count, after one that does not.
+    pub runs: usize,
+    /// Asks plain DataFusion, too.
+    pub compare: bool,
+    /// A Python interpreter that has DuckDB, to ask it, too.
+    pub duckdb: Option<PathBuf>,
+}
+
+/// A database that answers queries.
+enum Asked {
+    Ours(Mysql),
+    DataFusion(Yardstick),
+    DuckDb(DuckDb),
+}
+
+impl Asked {
+    fn name(&self) -> String {
+        match self {
+            Self::Ours(_) => "Tributary".into(),
+            Self::DataFusion(_) => "DataFusion".into(),
+            Self::DuckDb(duckdb) => format!("DuckDB {}", duckdb.version),
+        }
+    }
+
+    /// How long the query took, and how many rows there are; `rows` has them if they came to the client.
+    fn ask(&mut self, sql: &str, rows: &mut Vec<Vec<String>>) -> Result<(Duration, usize), BenchError> {
+        match self {
+            Self::Ours(client) => {
+                let begin = Instant::now();
+                *rows = client.query(sql)?;
+                Ok((begin.elapsed(), rows.len()))
+            }
+            Self::DataFusion(plain) => plain.rows_of(sql).map_err(BenchError::Server),
+            Self::DuckDb(duckdb) => duckdb.query(sql),
+        }
+    }
+}
+
+impl Tpch {
+    /// Loads, asks, and prints medians and ratios. At scale factor 1 answers are compared with the specification's, at others the
+    /// numbers of their rows with each other.
+    ///
+    /// # Errors
+    /// A load or a query failed, or an answer is wrong.
+    pub fn run(&self, target: &Target) -> Result<(), BenchError> {
+        let server = target.server()?;
+        let rows = data::load(&server, self.scale)?;
+        settle(&server)?;
+        let mut files = BTreeMap::<String, Vec<PathBuf>>::new();
+        for file in live_files(&server)? {
+            let directory = file.parent().and_then(|it| it.file_name()).and_then(|it| it.to_str());
+            // A table's directory is called by its name and its number.
+            let table = directory.and_then(|name| name.rsplit_once('-'));
+            files.entry(table.unwrap_or_default().0.to_owned()).or_default().push(file);
+        }
+        let mut asked = vec![Asked::Ours(server.connect("bench")?)];
+        if self.compare {
+            asked.push(Asked::DataFusion(Yardstick::with_tables(&files).map_err(BenchError::Server)?));
+        }
+        if let Some(python) = &self.duckdb {
+            let threads = std::thread::available_parallelism().map_or(1, usize::from);
+            let mut duckdb = DuckDb::start(python, threads)?;
+            files.iter().try_for_each(|(table, files)| duckdb.table(table, files))?;
+            asked.push(Asked::DuckDb(duckdb));
+        }
+        let count: usize = files.values().map(Vec::len).sum();
+        println!(
+            "TPC-H at scale factor {}: {} rows in {count} data files; medians of {} runs in ms",
+            self.scale,
+            grouped(rows as f64),
+            self.runs
+        );
+        self.ask_all(&mut asked)
+    }
+
+    fn ask_all(&self, asked: &mut [Asked]) -> Result<(), BenchError> {
+        let names: Vec<String> = asked.iter().map(Asked::name).collect();
+        let ratios = names.iter().skip(1).map(|name| format!(" ÷ {name} |"));
+        println!("| query | {} |{}", names.join(" | "), ratios.collect::<String>());
+        println!("| --- |{}", " ---: |".repeat(2 * names.len() - 1));
+        // Sums of the logarithms of times.
+        let mut sums = vec![0.0; asked.len()];
+        for (at, query) in QUERIES.iter().enumerate() {
+            let times = self.times(at + 1, query, asked)?;
+            sums.iter_mut().zip(&times).for_each(|(sum, time)| *sum += time.ln());
+            print_row(&format!("Q{}", at + 1), &times);
+        }
+        let means: Vec<f64> = sums.iter().map(|sum| (sum / QUERIES.len() as f64).exp()).collect();
+        print_row("geometric mean", &means);
+        Ok(())
+    }
+
+    /// The median times of a query in ms, of each one that is asked.
+    fn times(&self, number: usize, query: &str, asked: &mut [Asked]) -> Result<Vec<f64>, BenchError> {
+        let mut times = vec![Vec::with_capacity(self.runs); asked.len()];
+        for round in 0..=self.runs {
+            let (mut counts, mut rows) = (Vec::new(), Vec::new());
+            for (one, times) in asked.iter_mut().zip(&mut times) {
+                let (took, count) = one.ask(query, &mut rows)?;
+                counts.push(count);
+                if round > 0 {
+                    times.push(took);
+                }
+            }
+            if round == 0 && (self.scale - 1.0).abs() < f64::EPSILON {
+                answers::check(number, &rows)?;
+            }
+            if counts.iter().any(|count| *count != counts[0]) {
+                let names: Vec<String> = asked.iter().map(Asked::name).collect();
+                let what = format!("TPC-H query {number}: {counts:?} rows of {names:?}");
+                return Err(BenchError::Verification(what));
+            }
+        }
+        Ok(times.iter_mut().map(|times| median(times).as_secs_f64() * 1e3).collect())
+    }
+}
+
+/// A line of the table: times, and ours divided by the others.
+fn print_row(name: &str, times: &[f64]) {
+    let shown: String = times.iter().map(|time| format!(" {time:.1} |")).collect();
+    let ratios: String = times.iter().skip(1).map(|time| format!(" {:.2} |", times[0] / time)).collect();
+    println!("| {name} |{shown}{ratios}");
+}

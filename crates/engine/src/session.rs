@@ -78,6 +78,8 @@ pub(crate) struct NewSession {
     pub database: Option<String>,
     /// The connection's encryption.
     pub tls: Option<TlsSession>,
+    /// The client counts rows that an UPDATE finds, not rows that it changes.
+    pub counts_found_rows: bool,
     /// Ends the connection.
     pub kill: CancellationToken,
 }
@@ -97,6 +99,8 @@ pub(crate) struct EngineSession {
     pub(crate) id: u32,
     door: Door,
     tls: Option<TlsSession>,
+    /// See [`NewSession::counts_found_rows`].
+    counts_found_rows: bool,
     pub(crate) database: Option<String>,
     pub(crate) variables: Variables,
     /// Shared with the statements that read them, until the next is set.
@@ -154,6 +158,7 @@ impl EngineSession {
             id: info.id,
             door: info.door,
             tls: info.tls,
+            counts_found_rows: info.counts_found_rows,
             database: None,
             user_variables: Arc::default(),
             transaction: None,
@@ -513,6 +518,7 @@ mod tests {
             peer: "127.0.0.1:1".parse().expect("an address"),
             database: None,
             tls: None,
+            counts_found_rows: true,
             kill: CancellationToken::new(),
         };
         let mut session = EngineSession::open(Arc::clone(&test.engine), new).expect("everything is allowed");

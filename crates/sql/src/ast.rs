@@ -302,6 +302,8 @@ pub fn placeholders(query: &sp::Query) -> Vec<Location> {
     let mut find = Find(Vec::new());
     let _ = crate::visit::walk_query(query, &mut find);
     find.0.sort();
+    // An expression may be in a query twice: once as a value, once compared.
+    find.0.dedup();
     find.0
 }
 

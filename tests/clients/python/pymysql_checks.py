@@ -74,6 +74,20 @@ def parameters(port, database):
         equal(cursor.fetchone(), {"a": "it's", "b": 5, "c": None})
 
 
+def found_rows(port, database):
+    """An UPDATE counts found rows if the client has asked for them at connecting, and changed rows otherwise."""
+    with connect(port, database, autocommit=True).cursor() as cursor:
+        cursor.execute("SET mysql_ddl = compat")
+        cursor.execute("CREATE TABLE counted (id INT PRIMARY KEY, n INT)")
+        cursor.execute("INSERT INTO counted VALUES (1, 0), (2, 0), (3, 1)")
+        equal(cursor.execute("UPDATE counted SET n = 1"), 2)
+        equal(cursor.execute("UPDATE counted SET n = 1"), 0)
+    found = pymysql.constants.CLIENT.FOUND_ROWS
+    with connect(port, database, autocommit=True, client_flag=found).cursor() as cursor:
+        cursor.execute("SET mysql_ddl = compat")
+        equal(cursor.execute("UPDATE counted SET n = 1"), 3)
+
+
 def unbuffered(port, database):
     """A result that is read while it is sent."""
     connection = connect(port, database, cursorclass=pymysql.cursors.SSCursor)
@@ -268,6 +282,6 @@ def load_data(port, database):
 main(
     {
         check.__name__: check
-        for check in (types, parameters, unbuffered, autocommit_off, transactions, group_commit, errors, schema_changes, life, load_data)
+        for check in (types, parameters, found_rows, unbuffered, autocommit_off, transactions, group_commit, errors, schema_changes, life, load_data)
     }
 )

@@ -17,7 +17,7 @@ pub(crate) use lines::text_lines;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
-use tributary_mysql::{Account, ConnectionInfo, RefusedLogin, ServerHooks, Session};
+use tributary_mysql::{Account, CapabilityFlags, ConnectionInfo, RefusedLogin, ServerHooks, Session};
 use tributary_types::{Secret, SqlError};
 
 /// Opens sessions for connections.
@@ -70,11 +70,13 @@ impl ServerHooks for MysqlHooks {
     }
 
     async fn open_session(&self, info: ConnectionInfo) -> Result<Box<dyn Session>, SqlError> {
-        let ConnectionInfo { id, user, peer, database, tls, kill, .. } = info;
+        let ConnectionInfo { id, user, peer, database, tls, kill, capabilities, .. } = info;
         let (begun, name, db) = (Instant::now(), user.clone(), database.clone());
         let admission = self.engine.requests.admit()?;
         let principal = self.engine.gate.principal(&user, &peer.ip().to_string());
-        let new = NewSession { door: Door::Statement, id, principal, peer, database, tls, kill };
+        let counts_found_rows = capabilities.contains(CapabilityFlags::CLIENT_FOUND_ROWS);
+        let new =
+            NewSession { door: Door::Statement, id, principal, peer, database, tls, counts_found_rows, kill };
         let opened = EngineSession::open(Arc::clone(&self.engine), new);
         let login = Login { id, user: &name, peer, database: db.as_deref() };
         logged_in(&self.engine, &login, begun, opened.as_ref().map(drop), admission);

@@ -5,6 +5,7 @@
 use super::EngineSession;
 use super::names::Named;
 use super::prepared::KeptStatement;
+use super::rows::changed_rows::Unchanged;
 use crate::access::finished::{Door, Failure, FinishedRequest, LoadFacts, Stated};
 use crate::audit::Admission;
 use std::fmt::Write as _;
@@ -37,6 +38,8 @@ pub(super) struct Running {
     pub uses_up_name: bool,
     /// It is an INSERT IGNORE: bad values and rows are warnings.
     pub ignores: bool,
+    /// It is an UPDATE whose answer counts changed rows: the rows that it found and did not change.
+    pub unchanged: Option<Arc<Unchanged>>,
     admission: Option<Admission>,
 }
 

@@ -3,6 +3,7 @@
 use crate::support::{Client, MariaDb, Server, wait_until};
 use std::process::Command;
 use std::time::Instant;
+use tributary_client::Value;
 
 const PEOPLE: &str = "CREATE TABLE people (id INT NOT NULL AUTO_INCREMENT, name VARCHAR(40) DEFAULT NULL, notes LONGTEXT, at TIMESTAMP NOT \
                       NULL DEFAULT CURRENT_TIMESTAMP, PRIMARY KEY (id), KEY by_name (name(10))) ENGINE=InnoDB AUTO_INCREMENT=5 DEFAULT \
@@ -714,4 +715,86 @@ fn a_session_is_closed_when_it_is_idle_for_its_wait_timeout() {
     let mut other = server.connect_to(&db.name);
     let listed = format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id}");
     wait_until("it is disconnected", || other.value(&listed) == "0");
+}
+
+/// Connector/J writes these for a result that it can update.
+#[test]
+fn an_update_may_give_a_key_the_value_that_it_has() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    client.ok("CREATE TABLE t (id INT, part VARCHAR(10), name VARCHAR(20)) UNIQUE KEY(id, part)");
+    client.ok("INSERT INTO t VALUES (1, 'a', 'one'), (2, 'a', 'two'), (-3, 'b', 'three')");
+    for (sql, rows) in [
+        ("UPDATE t SET id = 1, name = 'x' WHERE id <=> 1", 1),
+        (
+            "UPDATE t SET name = 'y', t.part = 'a', id = (2) WHERE (2 = t.id AND `part` <=> 'a') AND name = 'two'",
+            1,
+        ),
+        ("UPDATE t AS u SET u.id = -3, u.name = 'z' WHERE u.id = -3", 1),
+        ("UPDATE t SET id = id, name = 'none' WHERE id = 9", 0),
+    ] {
+        assert_eq!(client.ok(sql).affected_rows, rows, "{sql}");
+    }
+    let rows = ["-3|b|z", "1|a|x", "2|a|y"];
+    assert_eq!(client.rows("SELECT * FROM t ORDER BY id"), rows);
+    for sql in [
+        "UPDATE t SET id = 2, name = 'q' WHERE id = 1",
+        "UPDATE t SET id = 1, name = 'q' WHERE id = 1 OR name = 'y'",
+        "UPDATE t SET id = 1, part = 'b', name = 'q' WHERE id = 1",
+        "UPDATE t SET id = 1, name = 'q' WHERE id >= 1",
+        "UPDATE t SET id = 1 WHERE id = 1",
+    ] {
+        client.refused(sql, 1105, "Only value columns of unique table could be updated");
+    }
+    let address = ("127.0.0.1", server.mysql_port());
+    let mut prepared = tributary_client::Client::connect(address, Some(&db.name), None).expect("connected");
+    let sql = "UPDATE t SET name = ?, id = ?, part = ? WHERE id <=> ? AND part <=> ? AND name <> ?";
+    let statement = prepared.prepare(sql).expect("prepared");
+    let (text, int) = (|text: &str| Value::Text(text.to_owned()), Value::BigInt);
+    let params = [text("p"), int(1), text("a"), int(1), text("a"), text("none")];
+    prepared.execute(statement, &params).expect("executed");
+    let other = [text("p"), int(2), text("a"), int(1), text("a"), text("none")];
+    let refused = prepared.execute(statement, &other).expect_err("it is another key");
+    assert!(refused.to_string().contains("Only value columns of unique table"), "{refused}");
+    assert_eq!(db.client.rows("SELECT * FROM t ORDER BY id"), ["-3|b|z", "1|a|p", "2|a|y"]);
+}
+
+#[test]
+fn a_compatible_session_counts_rows_that_change() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    let columns = "(id INT, n INT, name VARCHAR(20), at DATETIME(3), d DECIMAL(8, 2))";
+    for (table, keys) in [("d", "DUPLICATE KEY(id)"), ("u", "UNIQUE KEY(id)")] {
+        client.ok("SET mysql_ddl = doris");
+        client.ok(&format!("CREATE TABLE {table} {columns} {keys}"));
+        client.ok(&format!(
+            "INSERT INTO {table} VALUES (1, 1, 'a', '2024-01-01', 1), (2, 1, 'b', NULL, 2), (3, 2, NULL, NULL, 3)"
+        ));
+        let mut update =
+            |sql: &str| client.ok(&sql.replace("UPDATE t", &format!("UPDATE {table}"))).affected_rows;
+        assert_eq!(update("UPDATE t SET n = 1"), 3, "Doris counts found rows");
+        update("UPDATE t SET n = 2 WHERE id = 3");
+        client.ok("SET mysql_ddl = compat");
+        let mut update =
+            |sql: &str| client.ok(&sql.replace("UPDATE t", &format!("UPDATE {table}"))).affected_rows;
+        for (sql, rows) in [
+            ("UPDATE t SET n = 1", 1),
+            ("UPDATE t SET n = '1', d = d + 0 WHERE id > 0", 0),
+            ("UPDATE t SET name = 'a'", 2),
+            ("UPDATE t SET name = DEFAULT WHERE id = 3", 1),
+            ("UPDATE t SET name = NULL, at = NULL WHERE id = 3", 0),
+            ("UPDATE t SET at = '2024-01-01 00:00:00'", 2),
+            ("UPDATE t SET name = 7, d = 1.001 WHERE id = 1", 1),
+            ("UPDATE t SET name = '7' WHERE id = 1", 0),
+            ("UPDATE t SET n = n + 1 WHERE id = 99", 0),
+        ] {
+            assert_eq!(update(sql), rows, "{table}: {sql}");
+        }
+    }
+    client.ok("BEGIN");
+    client.ok("INSERT INTO u VALUES (5, 5, 'e', NULL, 5)");
+    assert_eq!(client.ok("UPDATE u SET n = 5 WHERE id IN (1, 5)").affected_rows, 1);
+    client.ok("ROLLBACK");
 }

@@ -20,6 +20,11 @@ fn pymysql_runs_queries_with_parameters_and_large_batches() {
 }
 
 #[test]
+fn pymysql_counts_found_or_changed_rows() {
+    check("pymysql_checks.py", "found_rows");
+}
+
+#[test]
 fn pymysql_reads_an_unbuffered_result() {
     check("pymysql_checks.py", "unbuffered");
 }

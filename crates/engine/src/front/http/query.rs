@@ -43,6 +43,7 @@ impl QueryService for HttpLoads {
             peer: SocketAddr::new(peer.ip, peer.port),
             database: db.clone(),
             tls: peer.tls.clone(),
+            counts_found_rows: true,
             kill: CancellationToken::new(),
         };
         let opened = EngineSession::open(Arc::clone(&self.0), new).and_then(|mut session| {

@@ -12,7 +12,9 @@ use crate::access::interrupt::Interrupt;
 use crate::answer::Answer;
 use crate::load::partial_update::{KnownKeys, is_possible as merges_on_write};
 use crate::session::EngineSession;
+use crate::session::rows::changed_rows::sign_of_change;
 use crate::session::rows::insert::{QueryLoad, default_of};
+use crate::session::rows::kept_keys::without_kept_keys;
 use sqlparser::ast::{Expr, Ident, Value};
 use std::sync::Arc;
 use tokio::sync::OwnedMutexGuard;
@@ -74,7 +76,9 @@ impl EngineSession {
         }
         self.engine.loads.ready_to_update(&table).await?;
         let def = table.def();
-        let NewValues { values, is_assigned } = new_values(&def, update)?;
+        self.running.unchanged = self.count_changed();
+        let (update, params) = without_kept_keys(&def, update, params);
+        let NewValues { values, is_assigned, sign } = new_values(&def, &update)?;
         // A concurrent load must keep its values of other columns.
         let is_kept_apart = |column: &ColumnDef| {
             column.is_key
@@ -86,12 +90,13 @@ impl EngineSession {
             column.generated.is_none() && (is_assigned[index] || is_kept_apart(column))
         };
         let given = values.into_iter().enumerate().filter(|(index, _)| is_given(*index));
-        let (names, values): (Vec<String>, Vec<Expr>) = given.map(|(_, given)| given).unzip();
+        let (names, mut values): (Vec<String>, Vec<Expr>) = given.map(|(_, given)| given).unzip();
+        values.extend(self.running.unchanged.is_some().then_some(sign));
         let target = Target::partial(&def, &names)?;
         let _turn = self.turn_to_change(&table).await?;
         let changed =
             Changed { target, rows: &update.rows, of: &PartitionNames::Any, values, must_exist: true };
-        self.load_changed(table, changed, params).await
+        self.load_changed(table, changed, &params).await
     }
 
     /// The turn of a statement that changes rows that it reads: each sees the changes of the previous one.
@@ -143,6 +148,8 @@ pub(super) struct NewValues {
     pub values: Vec<(String, Expr)>,
     /// Whether the statement gives the column another value.
     pub is_assigned: Vec<bool>,
+    /// 0 where the row keeps its values: [`sign_of_change`].
+    pub sign: Expr,
 }
 
 /// The values of a row after an UPDATE: the assigned ones, and the others as they are.
@@ -176,6 +183,11 @@ pub(super) fn new_values(def: &TableDef, update: &Update) -> Result<NewValues, S
             Assigned::Default => default_of(column)?,
         };
     }
+    let assigned: Vec<(&ColumnDef, &Expr)> = (0..values.len())
+        .filter(|index| is_assigned[*index])
+        .map(|index| (&def.schema.columns[index], &values[index].1))
+        .collect();
+    let sign = sign_of_change(alias, &assigned)?;
     let columns = def.schema.columns.iter().filter(|column| column.on_update);
     for index in columns.filter_map(|column| def.schema.index_of_id(column.id)) {
         if !is_assigned[index] {
@@ -183,7 +195,7 @@ pub(super) fn new_values(def: &TableDef, update: &Update) -> Result<NewValues, S
             is_assigned[index] = true;
         }
     }
-    Ok(NewValues { values, is_assigned })
+    Ok(NewValues { values, is_assigned, sign })
 }
 
 /// The rows that a statement changes, and their new values.
@@ -199,7 +211,7 @@ struct Changed<'a> {
 }
 
 /// The column of the row that is found.
-fn of_row(alias: &str, column: &ColumnDef) -> Expr {
+pub(super) fn of_row(alias: &str, column: &ColumnDef) -> Expr {
     Expr::CompoundIdentifier([alias, &column.name].map(|name| Ident::with_quote('`', name)).to_vec())
 }
 

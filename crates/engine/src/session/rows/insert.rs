@@ -15,6 +15,7 @@ use crate::load::info::{LoadInfo, ShownDetails};
 use crate::load::partial_update::{self, KnownKeys};
 use crate::load::{self, Finished, Load, LoadCommitted, LoadDetails, LoadError, LoadLimits, Outcome, Tally};
 use crate::session::compat::Warning;
+use crate::session::rows::changed_rows::count_unchanged;
 use crate::session::rows::insert_parts;
 use crate::session::rows::upsert::{Upsert, reads_rows, upsert};
 use crate::session::{EngineSession, LastInsert};
@@ -504,12 +505,14 @@ impl EngineSession {
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_query_timeout());
         let view = self.view();
         let parts = interrupt.wait(queries.query_in_parts(&view, query, params)).await??;
+        let unchanged = self.running.unchanged.clone();
         if let Some(part) = parts.first() {
-            check_width(part.columns.len(), target)?;
+            check_width(part.columns.len() - usize::from(unchanged.is_some()), target)?;
         }
         let completer = self.completer(target, options)?;
         let computed = (target, completer.as_deref());
-        let read = insert_parts::read(&self.engine.loads, parts, computed, options, interrupt, load).await?;
+        let loads = &self.engine.loads;
+        let read = insert_parts::read(loads, parts, computed, options, interrupt, load, unchanged).await?;
         Ok((read.counts, read.rejects))
     }
 
@@ -526,12 +529,14 @@ impl EngineSession {
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_query_timeout());
         let view = self.view();
         let completer = self.completer(target, options)?;
+        let unchanged = self.running.unchanged.clone();
         let mut read = Decoded::default();
         for mut part in interrupt.wait(self.queries.query_in_parts(&view, query, params)).await?? {
-            check_width(part.columns.len(), target)?;
+            check_width(part.columns.len() - usize::from(unchanged.is_some()), target)?;
             while let Some(batch) = interrupt.wait(part.stream.next()).await? {
                 interrupt.check()?;
                 let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
+                let batch = count_unchanged(unchanged.as_deref(), batch)?;
                 let mut builder = self.take_builder(target);
                 let decoded = decode_batch(&batch, target, options, &mut builder);
                 self.keep_builder(builder);
@@ -698,8 +703,9 @@ impl EngineSession {
             self.last_insert_id = first;
         }
         let last_insert_id = last_insert_id.unwrap_or_default();
+        let unchanged = self.running.unchanged.as_ref().map_or(0, |unchanged| unchanged.rows());
         Answer::Done(Done {
-            affected_rows: counts.loaded,
+            affected_rows: counts.loaded.saturating_sub(unchanged),
             warnings: warning_count(counts),
             info,
             last_insert_id,

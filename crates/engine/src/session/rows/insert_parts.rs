@@ -8,6 +8,7 @@ use crate::load::Load;
 use crate::load::Loads;
 use crate::load::lanes::{Lane, Read, side_by_side};
 use crate::load::sink::LoadSink;
+use crate::session::rows::changed_rows::{Unchanged, count_unchanged};
 use futures::StreamExt;
 use std::sync::Arc;
 use tributary_decode::{BlockBuilder, InsertOptions, Target, decode_batch};
@@ -25,6 +26,7 @@ pub(in crate::session) async fn read(
     options: &InsertOptions,
     interrupt: Interrupt<'_>,
     load: &mut Load,
+    unchanged: Option<Arc<Unchanged>>,
 ) -> Result<Read, SqlError> {
     let run = |rows: QueryResult, lane: Lane| {
         let builder = loads.builders.take(target.schema());
@@ -36,6 +38,7 @@ pub(in crate::session) async fn read(
             builder,
             lane,
             rows,
+            unchanged: unchanged.clone(),
         };
         async move {
             let read = part.read().await;
@@ -56,6 +59,8 @@ struct Part {
     builder: BlockBuilder,
     lane: Lane,
     rows: QueryResult,
+    /// Counts the rows of an UPDATE by their last column, which belongs to no column of the table.
+    unchanged: Option<Arc<Unchanged>>,
 }
 
 impl Part {
@@ -69,6 +74,7 @@ impl Part {
             };
             let Some(batch) = next else { return Ok(read) };
             let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
+            let batch = count_unchanged(self.unchanged.as_deref(), batch)?;
             let mut decoded = decode_batch(&batch, &self.target, &self.options, &mut self.builder)?;
             if let Some(completer) = &self.completer {
                 completer.complete_all(&mut decoded)?;

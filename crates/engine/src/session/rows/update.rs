@@ -16,7 +16,8 @@ use crate::load::Loads;
 use crate::load::lanes::Read;
 use crate::load::sink::{LoadSink, SinkError};
 use crate::session::EngineSession;
-use crate::session::rows::change::new_values;
+use crate::session::rows::change::{NewValues, new_values};
+use crate::session::rows::changed_rows::{Unchanged, count_unchanged};
 use crate::session::rows::insert::refusal;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -85,14 +86,19 @@ impl EngineSession {
             options,
             zone: &zone,
             admitted: &admitted,
+            unchanged: self.count_changed(),
             rejects: Mutex::default(),
         };
         let predicate = update.rows.condition().map_or_else(|| "true".to_owned(), ToString::to_string);
         let updated = table.update(&predicate, |snapshot| replacing.find(snapshot)).await;
-        let rejects = replacing.rejects.into_inner();
+        let (rejects, unchanged) = (replacing.rejects.into_inner(), replacing.unchanged);
         self.keep_warnings(&rejects);
         match updated {
-            Ok(report) => Ok(Answer::Done(Done { affected_rows: report.rows, ..Done::default() })),
+            Ok(report) => {
+                let unchanged = unchanged.map_or(0, |unchanged| unchanged.rows());
+                let affected_rows = report.rows.saturating_sub(unchanged);
+                Ok(Answer::Done(Done { affected_rows, ..Done::default() }))
+            }
             Err(Failed::Table(error)) => Err(table_error(error)),
             Err(Failed::Sql(error)) => Err(error),
         }
@@ -111,6 +117,8 @@ struct Replacing<'a> {
     options: InsertOptions,
     zone: &'a str,
     admitted: &'a AdmittedLoad,
+    /// Counts rows that keep their values, if they are not counted as changed.
+    unchanged: Option<Arc<Unchanged>>,
     /// The rows that can't have their new values.
     rejects: Mutex<Vec<Reject>>,
 }
@@ -118,7 +126,11 @@ struct Replacing<'a> {
 impl Replacing<'_> {
     /// The rows of the snapshot that the statement changes, and files with their new values.
     async fn find(&self, snapshot: Arc<Snapshot>) -> Result<RowUpdate, Failed> {
-        let (target, values) = target(&snapshot.def, self.update)?;
+        let (target, mut values, sign) = target(&snapshot.def, self.update)?;
+        if let Some(unchanged) = &self.unchanged {
+            unchanged.reset();
+            values.push(sign);
+        }
         let query = self.update.places_and(values);
         let rows = self.queries.rows_to_update(self.view, &query, self.params, self.table, &snapshot);
         let mut rows = self.interrupt.wait(rows).await??;
@@ -158,6 +170,7 @@ impl Replacing<'_> {
     ) -> Result<Read, Failed> {
         let mut read = Read::default();
         while let Some(batch) = self.interrupt.wait(rows.next()).await?? {
+            let batch = count_unchanged(self.unchanged.as_deref(), batch)?;
             let mut decoded = decode_batch(&batch, target, &self.options, builder)?;
             if let Some(completer) = completer {
                 completer.complete_all(&mut decoded)?;
@@ -185,13 +198,14 @@ impl Replacing<'_> {
     }
 }
 
-/// The columns of the new rows, and their values.
-fn target(def: &Arc<TableDef>, update: &Update) -> Result<(Target, Vec<Expr>), SqlError> {
-    let all = new_values(def, update)?.values.into_iter();
+/// The columns of the new rows, their values, and the sign of a change.
+fn target(def: &Arc<TableDef>, update: &Update) -> Result<(Target, Vec<Expr>, Expr), SqlError> {
+    let NewValues { values, sign, .. } = new_values(def, update)?;
     let is_given = |name: &str| {
         let index = def.schema.index_of(name);
         index.is_some_and(|index| def.schema.columns[index].generated.is_none())
     };
-    let (names, values): (Vec<String>, Vec<Expr>) = all.filter(|(name, _)| is_given(name)).unzip();
-    Ok((Target::new(def, Some(&names))?, values))
+    let given = values.into_iter().filter(|(name, _)| is_given(name));
+    let (names, values): (Vec<String>, Vec<Expr>) = given.unzip();
+    Ok((Target::new(def, Some(&names))?, values, sign))
 }

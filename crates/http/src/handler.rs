@@ -6,6 +6,7 @@
 mod console;
 mod inspect;
 mod load;
+mod nodes;
 mod query;
 mod redirect;
 mod two_phase;

@@ -17,6 +17,7 @@ pub(crate) enum Route {
     Ready,
     Bootstrap,
     Backends,
+    Nodes(Nodes),
     Schema { db: String, table: String },
     LightSchemaChange { db: String, table: String },
     Count { db: String, table: String },
@@ -29,6 +30,13 @@ pub(crate) enum Route {
     Root,
     ConsolePage,
     Console(String),
+}
+
+/// The nodes that a list has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nodes {
+    Frontends,
+    Backends,
 }
 
 /// Why a request has no route.
@@ -67,6 +75,8 @@ impl Route {
             ["api", "ready"] => Self::Ready,
             ["api", "bootstrap"] => Self::Bootstrap,
             ["api", "backends"] => Self::Backends,
+            ["rest", "v2", "manager", "node", "frontends"] => Self::Nodes(Nodes::Frontends),
+            ["rest", "v2", "manager", "node", "backends"] => Self::Nodes(Nodes::Backends),
             ["api", db, "_stream_load_2pc"] | ["api", db, _, "_stream_load_2pc"] => {
                 Self::TwoPhase { db: database(db)? }
             }
@@ -183,6 +193,9 @@ mod tests {
         assert_eq!(Route::of(&Method::HEAD, "/api/health"), Ok(Route::Health));
         assert_eq!(Route::of(&Method::GET, "/api/d/t/_nothing"), Err(NoRoute::UnknownPath));
         assert_eq!(Route::of(&Method::GET, "/"), Ok(Route::Root));
+        let nodes = Route::of(&Method::GET, "/rest/v2/manager/node/frontends");
+        assert_eq!(nodes, Ok(Route::Nodes(Nodes::Frontends)));
+        assert_eq!(Route::of(&Method::GET, "/rest/v2/manager/node"), Err(NoRoute::UnknownPath));
         let schema = Ok(Route::Schema { db: "d".into(), table: "t".into() });
         assert_eq!(Route::of(&Method::GET, "/api/internal/d/t/_schema"), schema);
         assert_eq!(Route::of(&Method::GET, "/ui"), Ok(Route::ConsolePage));

@@ -390,6 +390,8 @@ async fn every_endpoint_that_is_not_public_asks_whether_it_may() {
             "GET /api/d/_load_info?label=a",
             "POST /api/d/_cancel?label=a",
             "GET /api/get_wal_size",
+            "GET /rest/v2/manager/node/frontends",
+            "GET /rest/v2/manager/node/backends",
         ];
         let of_every_user = ["GET /api/backends"];
         for refused in [ALL_BUT_SESSIONS, ALL] {

@@ -35,6 +35,7 @@ impl Handler {
             Route::ErrorLog => self.error_log(query).await,
             Route::WalSize => self.wal_size(&user, query, reached_as),
             Route::Backends => self.backends(&user, query, reached_as),
+            Route::Nodes(which) => self.nodes(&user, peer, which).await,
             Route::Schema { db, table } => self.schema(&user, &db, &table).await,
             Route::LightSchemaChange { db, table } => self.light_schema_change(&user, &db, &table).await,
             Route::Count { db, table } => self.count(&user, &db, &table).await,

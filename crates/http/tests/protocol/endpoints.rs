@@ -26,6 +26,14 @@ async fn each_endpoint_answers_in_doris_s_shape() {
             r#"{"msg":"success","code":0,"data":{"backends":[{"ip":"127.0.0.1","http_port":8040,"is_alive":true}]},"count":0}"#,
         ),
         (
+            "/rest/v2/manager/node/frontends",
+            r#"{"msg":"success","code":0,"data":{"column_names":["id"],"columnNames":["id"],"rows":[[1,"a"],[2,""]]},"count":0}"#,
+        ),
+        (
+            "/rest/v2/manager/node/backends",
+            r#"{"msg":"Error","code":1,"data":"no such statement","count":0}"#,
+        ),
+        (
             "/api/get_wal_size",
             r#"{"msg":"success","code":0,"data":["127.0.0.1:9050:3","127.0.0.2:9050:0"],"count":0}"#,
         ),

@@ -138,7 +138,7 @@ impl LoadService for Fake {
 impl QueryService for Fake {
     async fn query(&self, _: &Principal, _: &Peer, request: QueryRequest) -> Result<QueryAnswer, SqlError> {
         match request.statement.as_str() {
-            "rows" => {
+            "rows" | "SHOW FRONTENDS" => {
                 let pieces = ["[1,\"a\"]", "[2,null]"].map(|piece| Ok(Bytes::from_static(piece.as_bytes())));
                 let columns = vec![QueryColumn { name: "id".to_owned(), type_name: "INT".to_owned() }];
                 Ok(QueryAnswer::Rows { columns, rows: Box::pin(futures::stream::iter(pieces)) })

@@ -22,6 +22,8 @@ mod broker_load;
 mod catalog_in_postgres;
 mod cli_load;
 mod cli_sql;
+mod client_requests;
+mod client_statements;
 mod column_defaults;
 mod columnar_load;
 mod command_line;

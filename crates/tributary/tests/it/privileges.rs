@@ -247,7 +247,7 @@ fn a_load_over_http_needs_the_right_to_load_into_its_table() {
 }
 
 /// The right that each request needs. `$` is the database.
-const ROUTES: [(&str, &str); 9] = [
+const ROUTES: [(&str, &str); 11] = [
     ("PUT /api/$/t/_stream_load", "LOAD_PRIV ON $.t"),
     ("PUT /api/_http_stream", "LOAD_PRIV ON $.t"),
     ("PUT /api/$/_stream_load_2pc", "LOAD_PRIV ON $.*"),
@@ -257,6 +257,8 @@ const ROUTES: [(&str, &str); 9] = [
     ("GET /api/$/_load_info?label=none", "LOAD_PRIV ON $.*"),
     ("POST /api/$/_cancel?label=none", "LOAD_PRIV ON $.*"),
     ("GET /api/get_wal_size", "ADMIN_PRIV ON *.*"),
+    ("GET /rest/v2/manager/node/frontends", "ADMIN_PRIV ON *.*"),
+    ("GET /rest/v2/manager/node/backends", "ADMIN_PRIV ON *.*"),
 ];
 
 /// Routes that show an object to users with any right on it.

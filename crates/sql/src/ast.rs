@@ -462,6 +462,8 @@ pub struct Insert {
     pub source: InsertSource,
     /// `INSERT IGNORE`: rows whose keys exist are left out, and bad rows are warnings.
     pub ignores: bool,
+    /// `REPLACE INTO`: rows whose keys exist are replaced, whatever the session says of them.
+    pub replaces: bool,
     pub on_duplicate: Option<OnDuplicate>,
 }
 

@@ -75,6 +75,9 @@ async fn serve(config: &Config) -> Outcome<()> {
     if settings.like_ignores_case {
         engine.announce("like_ignores_case", "ON");
     }
+    if settings.refuse_existing_keys {
+        engine.announce("refuse_existing_keys", "ON");
+    }
     engine.announce("require_secure_transport", if settings.require_secure_transport { "ON" } else { "OFF" });
     if let Some(tls) = &tls {
         engine.set_tls(Arc::clone(tls));

@@ -19,6 +19,8 @@ pub enum ErrorCode {
     NoDbSelected,
     UnknownCommand,
     ColumnCannotBeNull,
+    /// A row of this key exists.
+    DuplicateEntry,
     UnknownDatabase,
     TableExists,
     UnknownTable,
@@ -157,6 +159,7 @@ impl ErrorCode {
             Self::NoDbSelected => (1046, "3D000"),
             Self::UnknownCommand => (1047, "08S01"),
             Self::ColumnCannotBeNull => (1048, "23000"),
+            Self::DuplicateEntry => (1062, "23000"),
             Self::UnknownDatabase => (1049, "42000"),
             Self::TableExists => (1050, "42S01"),
             Self::UnknownTable => (1051, "42S02"),

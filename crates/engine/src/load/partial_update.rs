@@ -1,4 +1,5 @@
-//! Loads that update some columns of tables with UNIQUE KEY: which loads do, and which rows they may bring.
+//! Loads that update some columns of tables with UNIQUE KEY: which loads do, and which rows they may bring. And loads that may bring
+//! rows of new keys only.
 //!
 //! A row says in a hidden column which columns it gives, and the table completes it when it settles its rows. A table gets that
 //! column with its first partial update. The rules and texts are Doris's. Not the business of this module: decoding
@@ -27,6 +28,8 @@ pub(crate) struct KnownKeys {
     /// them must exist.
     unfilled: Vec<usize>,
     is_flexible: bool,
+    /// No key may be there, nor twice among the rows.
+    rejects_known: bool,
     /// Gets the number of new keys.
     new_keys: Option<Arc<OnceLock<u64>>>,
 }
@@ -42,6 +45,11 @@ impl KnownKeys {
     /// For an INSERT IGNORE: any keys will do, and the new ones are counted.
     pub fn counted(new_keys: &Arc<OnceLock<u64>>) -> Self {
         Self { new_keys: Some(Arc::clone(new_keys)), ..Self::default() }
+    }
+
+    /// For an INSERT that replaces no rows.
+    pub fn new_ones() -> Self {
+        Self { rejects_known: true, ..Self::default() }
     }
 
     /// For an UPDATE: its rows must still exist.
@@ -67,12 +75,17 @@ impl KnownKeys {
         self.unfilled.sort_unstable();
         self.unfilled.dedup();
         let new_keys = self.new_keys.take().or(other.new_keys);
-        Self { rejects_new: self.rejects_new || other.rejects_new, new_keys, ..self }
+        Self {
+            rejects_new: self.rejects_new || other.rejects_new,
+            rejects_known: self.rejects_known || other.rejects_known,
+            new_keys,
+            ..self
+        }
     }
 
     /// Whether there are no requirements, and new keys are counted.
     pub const fn only_counts(&self) -> bool {
-        self.new_keys.is_some() && !self.rejects_new && self.unfilled.is_empty()
+        self.new_keys.is_some() && !self.rejects_new && !self.rejects_known && self.unfilled.is_empty()
     }
 
     /// Counts the new keys of rows, if that is asked for.
@@ -96,7 +109,7 @@ impl KnownKeys {
     /// Checks rows that are about to be committed.
     ///
     /// # Errors
-    /// A key that no row of the table has.
+    /// A key that no row of the table has, or one that a row has, as is required.
     pub async fn check(&self, table: &Table, rows: &LoadRows) -> Result<(), SqlError> {
         let batches =
             blocks_to_batches(&rows.schema, &rows.blocks).map_err(|error| refused(error.to_string()))?;
@@ -115,6 +128,14 @@ impl KnownKeys {
         files: &[DataFile],
     ) -> Result<(), SqlError> {
         self.count(table, schema, batches, files).await?;
+        if self.rejects_known
+            && let Some(key) = table.first_known_key(schema, batches, files).await.map_err(table_error)?
+        {
+            // MySQL's text, which clients take apart.
+            let key = key.iter().map(shown).collect::<Vec<_>>().join("-");
+            let text = format!("Duplicate entry '{key}' for key 'PRIMARY'");
+            return Err(SqlError::new(ErrorCode::DuplicateEntry, text));
+        }
         if self.rejects_new {
             let new = table.first_new_key(schema, batches, files, None).await;
             if let Some(key) = new.map_err(table_error)? {

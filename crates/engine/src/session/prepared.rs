@@ -186,6 +186,9 @@ impl EngineSession {
 
     /// The plan of an INSERT … VALUES of literals and parameters; `None` for anything else.
     async fn plan_insert(&mut self, text: &str) -> Result<Option<PreparedInsert>, SqlError> {
+        if self.refuses_existing_keys() {
+            return Ok(None);
+        }
         let Some(head) = scan_insert_head(text.as_bytes()) else { return Ok(None) };
         let generation = self.engine.generation();
         let table = self.table(Privilege::Load, head.db.as_deref(), &head.table)?;
@@ -220,6 +223,18 @@ impl EngineSession {
     /// There is none, or it fails.
     pub(crate) async fn execute(&mut self, id: u32, params: &dyn Parameters) -> Result<Answer, SqlError> {
         let Some(mut kept) = self.statements.remove(&id) else { return Err(unknown_statement(id)) };
+        if kept.is_values_insert() && self.refuses_existing_keys() {
+            // Its plan is of rows that may replace others.
+            let text = kept.text().to_owned();
+            let again = self.prepare_parsed(id, &text, |_| Ok(())).await;
+            match (again, self.statements.remove(&id)) {
+                (Ok(_), Some(general)) => kept = general,
+                (again, _) => {
+                    self.statements.insert(id, kept);
+                    return Err(again.err().unwrap_or_else(|| unknown_statement(id)));
+                }
+            }
+        }
         if let Err(refused) = self.begin_prepared(&kept) {
             self.statements.insert(id, kept);
             return Err(refused);

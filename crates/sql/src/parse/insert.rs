@@ -46,6 +46,7 @@ pub(crate) fn insert(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         columns,
         source,
         ignores,
+        replaces,
         on_duplicate,
     })))
 }

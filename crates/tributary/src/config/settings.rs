@@ -236,6 +236,9 @@ settings! {
     /// Whether the global variable `like_ignores_case` is on, unless it was set: `LIKE` and `REGEXP` match in any case, as in MySQL's default collation.
     like_ignores_case: bool = "false", flag();
 
+    /// Whether the global variable `refuse_existing_keys` is on, unless it was set: an INSERT of a key that exists fails with MySQL's error 1062 instead of replacing its row.
+    refuse_existing_keys: bool = "false", flag();
+
     /// Stored forms of new passwords: `native` for `mysql_native_password`, `sha2` for `caching_sha2_password`, from which a stolen catalog gives no passwords away quickly, or `both`.
     password_verifiers: StoredVerifiers = "both", stored_verifiers();
 

@@ -38,6 +38,7 @@ mod delta;
 mod doubt;
 mod duplicate_updates;
 mod dynamic_partitions;
+mod existing_keys;
 mod export;
 mod fallback;
 mod flood;

@@ -34,8 +34,8 @@ use tributary_query::{QueryEngine, ScalarValue};
 use tributary_sql::{Expr, Insert, InsertSource, SelectQuery, Value};
 use tributary_table::Table;
 use tributary_types::{
-    DefaultValue, ErrorCode, GroupCommitMode, Label, Partitions, SqlError, TableDef, TableSchema, TxnId,
-    UserProperty,
+    DefaultValue, ErrorCode, GroupCommitMode, HiddenColumn, Label, Partitions, SqlError, TableDef,
+    TableSchema, TxnId, UserProperty,
 };
 
 /// Limit on the rejected rows in SHOW WARNINGS, as in MySQL.
@@ -112,6 +112,9 @@ pub(in crate::session) struct Loaded {
 impl EngineSession {
     /// Runs the statement if it is an INSERT of literals. `None`: it is for the general parser.
     pub(crate) async fn try_values_insert(&mut self, sql: &[u8]) -> Result<Option<Answer>, SqlError> {
+        if self.refuses_existing_keys() {
+            return Ok(None);
+        }
         let generation = self.engine.generation();
         let is_partial = self.variables.values().enable_unique_key_partial_update;
         let known = self.last_plan.as_ref().filter(|plan| {
@@ -237,6 +240,37 @@ impl EngineSession {
         KnownKeys::of(target, self.variables.values().partial_update_new_key_behavior == "ERROR")
     }
 
+    /// Refuses a label within a transaction, which has its own.
+    fn check_label(&self, label: Option<&Label>) -> Result<(), SqlError> {
+        let (Some(label), Some(_)) = (label, &self.transaction) else { return Ok(()) };
+        Err(SqlError::detail(
+            ErrorCode::Unknown,
+            format!(
+                "Transaction insert expect label: the rows of all statements have the transaction's label; leave out WITH \
+                 LABEL {label}, or give it to BEGIN WITH LABEL"
+            ),
+        ))
+    }
+
+    /// Whether an INSERT fails if a row of one of its keys exists, instead of replacing it.
+    #[inline]
+    pub(in crate::session) fn refuses_existing_keys(&self) -> bool {
+        self.variables.values().refuse_existing_keys
+    }
+
+    /// Whether this INSERT may bring rows of new keys only. It has its turn of the table then, and shares no group: the next one
+    /// has to see its rows.
+    fn brings_new_keys(&self, insert: &Insert, table: &Table) -> bool {
+        let is_sign = |name: &String| name.eq_ignore_ascii_case(HiddenColumn::DeleteSign.name());
+        self.refuses_existing_keys()
+            && !insert.replaces
+            && !insert.ignores
+            && insert.on_duplicate.is_none()
+            && !self.variables.values().enable_unique_key_partial_update
+            && !insert.columns.as_ref().is_some_and(|names| names.iter().any(is_sign))
+            && table.with_def(|def| def.keys.is_unique())
+    }
+
     /// Computes values for the rows of an INSERT. `None` if nothing is computed.
     #[inline]
     pub(in crate::session) fn completer(
@@ -304,6 +338,11 @@ impl EngineSession {
         if let Some(ignoring) = &mut ignoring {
             self.take_turn(ignoring).await?;
         }
+        let brings_new = self.brings_new_keys(&insert, &table);
+        let _turn = match brings_new && self.transaction.is_none() {
+            true => Some(self.turn_to_change(&table).await?),
+            false => None,
+        };
         let target = match upserts {
             Some(Upsert::Partial) => {
                 Box::pin(partial_target(Arc::clone(&self.engine), &table, columns)).await?
@@ -321,22 +360,15 @@ impl EngineSession {
         if let Some(answer) = Box::pin(self.loaded_before(&table, label.as_ref())).await? {
             return Ok(answer);
         }
-        if let (Some(label), Some(_)) = (&label, &self.transaction) {
-            return Err(SqlError::detail(
-                ErrorCode::Unknown,
-                format!(
-                    "Transaction insert expect label: the rows of all statements have the transaction's label; leave out \
-                     WITH LABEL {label}, or give it to BEGIN WITH LABEL"
-                ),
-            ));
-        }
+        self.check_label(label.as_ref())?;
         let mut traits =
             LoadTraits { has_label: label.is_some(), partitions: !partitions.is_any(), ..self.traits(0) };
         traits.partial_update |=
-            matches!(upserts, Some(Upsert::Partial | Upsert::Updating)) || ignoring.is_some();
+            matches!(upserts, Some(Upsert::Partial | Upsert::Updating)) || ignoring.is_some() || brings_new;
         let known_keys = match (&ignoring, upserts) {
             (Some(ignoring), _) => Some(Box::new(ignoring.counter())),
             (None, Some(Upsert::Updating)) => None,
+            (None, _) if brings_new => Some(Box::new(KnownKeys::new_ones())),
             (None, _) => self.known_keys(&target),
         };
         let answer = match insert.source {

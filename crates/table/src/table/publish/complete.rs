@@ -13,6 +13,7 @@ use crate::table::publish::settle::{Found, on_a_thread};
 use crate::view::evolve::{civil_now_micros, default_array};
 use crate::view::snapshot::Snapshot;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use std::collections::HashSet;
 use std::sync::Arc;
 use tributary_types::{ColumnDef, DefaultValue, HiddenColumn, TableSchema};
 
@@ -153,6 +154,53 @@ impl Table {
         keys.dedup();
         let keyed = keys.into_iter().zip(0..).collect();
         Ok(self.unknown(keyed).await?.len() as u64)
+    }
+
+    /// The key of a row that a row of the table has, or an earlier one of these rows. `files` are not published yet.
+    ///
+    /// # Errors
+    /// As [`Table::count_new_keys`].
+    pub async fn first_known_key(
+        &self,
+        schema: &Arc<TableSchema>,
+        batches: &[RecordBatch],
+        files: &[DataFile],
+    ) -> Result<Option<Vec<ArrayRef>>, TableError> {
+        let hasher = KeyHasher::new(schema)?;
+        let mut before: HashSet<KeyHash> = HashSet::new();
+        for batch in batches {
+            let keys = schema.key_indices();
+            let columns: Vec<ArrayRef> = keys.into_iter().map(|key| Arc::clone(batch.column(key))).collect();
+            let hashes = hasher.of_columns(&columns)?;
+            let unknown = self.unknown(hashes.iter().copied().zip(0..).collect()).await?;
+            let unknown: HashSet<u32> = unknown.into_iter().collect();
+            let known = hashes
+                .iter()
+                .zip(0_u32..)
+                .find(|(hash, row)| !before.insert(**hash) || !unknown.contains(row));
+            if let Some((_, row)) = known {
+                return Ok(Some(columns.iter().map(|column| column.slice(row as usize, 1)).collect()));
+            }
+        }
+        for file in files {
+            let live = LiveFile::from(file.clone());
+            let of_file = self.keys_of(&live).await?;
+            let keyed = blocking(DOING, move || {
+                let mut keyed: Vec<(KeyHash, u32)> = Vec::new();
+                of_file.for_each_key(|of_key| keyed.extend(of_key.iter().map(|it| (it.hash, it.row))))?;
+                Ok(keyed)
+            });
+            let keyed = keyed.await?;
+            let unknown: HashSet<u32> = self.unknown(keyed.clone()).await?.into_iter().collect();
+            let known = keyed.iter().find(|(hash, row)| !before.insert(*hash) || !unknown.contains(row));
+            let Some((_, row)) = known else { continue };
+            let encoded = EncodedFile::open(&self.root, &live).await?;
+            let mut reader = FileReader::of_rows(&encoded, &[*row], schema, civil_now_micros())?;
+            let batch = reader.next().await?;
+            let keys = schema.key_indices();
+            return Ok(batch.map(|batch| keys.into_iter().map(|key| Arc::clone(batch.column(key))).collect()));
+        }
+        Ok(None)
     }
 
     /// The first row whose key no live row of the table has.

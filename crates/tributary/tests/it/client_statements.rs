@@ -309,6 +309,21 @@ fn information_schema_has_the_tables_that_tools_join() {
         "SELECT SCHEMA_NAME FROM information_schema.schemata WHERE CATALOG_NAME = 'internal' AND SCHEMA_NAME = '{name}'"
     );
     assert_eq!(client.rows(&sql), [name.as_str()]);
+    // Flink's catalog tells BOOLEAN from TINYINT by the size.
+    client.ok("CREATE TABLE sizes (t TINYINT, b BOOLEAN, n DECIMAL(10, 2), s STRING, v VARCHAR(9)) DUPLICATE KEY(t)");
+    let sql = format!(
+        "SELECT COLUMN_NAME,DATA_TYPE,COLUMN_SIZE,DECIMAL_DIGITS FROM `information_schema`.`COLUMNS` WHERE TABLE_SCHEMA = '{name}' \
+         AND TABLE_NAME = 'sizes' ORDER BY ORDINAL_POSITION"
+    );
+    let sizes = [
+        "t|tinyint|3|0",
+        "b|tinyint|NULL|0",
+        "n|decimal|10|2",
+        "s|varchar|2147483643|NULL",
+        "v|varchar|9|NULL",
+    ];
+    assert_eq!(client.rows(&sql), sizes);
+    client.ok("DROP TABLE sizes");
     // Grafana leaves system views out by their kind.
     let sql =
         "SELECT DISTINCT TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'information_schema'";

@@ -546,7 +546,8 @@ public class FlinkChecks {
         Checks.holds(List.of(environment.listDatabases()).contains("flink"), "databases");
         environment.executeSql("USE flink");
         Checks.holds(List.of(environment.listTables()).contains("listed"), "tables");
-        Checks.same("[`id` INT, `t` TINYINT, `b` BOOLEAN, `n` DECIMAL(10, 2), `m` TIMESTAMP(0), `s` STRING]",
+        // The DATA_TYPE of a STRING is varchar, as in Doris.
+        Checks.same("[`id` INT, `t` TINYINT, `b` BOOLEAN, `n` DECIMAL(10, 2), `m` TIMESTAMP(0), `s` VARCHAR(2147483643)]",
                 environment.from("listed").getResolvedSchema().getColumns().toString(), "columns");
         await(environment, "INSERT INTO listed VALUES (1, CAST(2 AS TINYINT), TRUE, CAST(3.25 AS DECIMAL(10, 2)), TIMESTAMP '2024-01-01 00:00:00', 'x')");
         Checks.same("1 2 1 3.25 x", sql.one("SELECT id, t, b, n, s FROM flink.listed"), "row");

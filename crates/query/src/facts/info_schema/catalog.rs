@@ -2,7 +2,9 @@
 //!
 //! Many are always empty; tools ask for them and expect that they exist.
 
-use super::columns::{character_length, column_type, numeric_precision, numeric_scale, type_name};
+use super::columns::{
+    character_length, column_size, column_type, numeric_precision, numeric_scale, type_name,
+};
 use super::{privileges, views};
 use crate::facts::show::facts;
 use crate::model::SessionView;
@@ -458,7 +460,7 @@ pub(super) fn column_row(
         .into(),
         "select,insert,update,references".into(),
         column.comment.as_str().into(),
-        character_length(data_type).or(numeric_precision(data_type)).into(),
+        column_size(data_type).into(),
         numeric_scale(data_type).into(),
         column.generated.as_ref().map(|generated| generated.expr.as_str()).into(),
         Cell::Null,

@@ -57,6 +57,16 @@ pub const fn numeric_precision(data_type: DataType) -> Option<i64> {
     }
 }
 
+/// Doris's `COLUMN_SIZE`: bytes of a text, digits of a number. Flink's connector takes a `tinyint` without one for a BOOLEAN.
+#[must_use]
+pub const fn column_size(data_type: DataType) -> Option<i64> {
+    match (character_length(data_type), data_type) {
+        (Some(bytes), _) => Some(bytes),
+        (None, DataType::Boolean) => None,
+        (None, _) => numeric_precision(data_type),
+    }
+}
+
 /// `NUMERIC_SCALE`: digits after the point.
 #[must_use]
 pub const fn numeric_scale(data_type: DataType) -> Option<i64> {

@@ -10,7 +10,8 @@ use crate::blocks::block::Block;
 use crate::blocks::columns::blocks_to_batches;
 use crate::blocks::error::BlockError;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow::compute::{CastOptions, cast, cast_with_options};
+use arrow::datatypes::{DataType as ArrowType, Int64Type};
 use std::sync::Arc;
 use tributary_types::TableSchema;
 
@@ -25,7 +26,7 @@ pub struct Unfilled {
 
 impl Unfilled {
     /// The rows of `blocks` if values are missing. `decoded` is [`TableSchema::as_decoded`] of the blocks' schema, `column` the place of
-    /// the BIGINT column.
+    /// the column, which is INT or BIGINT.
     ///
     /// # Errors
     /// [`blocks_to_batches`].
@@ -44,15 +45,18 @@ impl Unfilled {
     /// The rows with the values from `first` on, ascending in the order of the rows, as blocks of `schema`.
     ///
     /// # Errors
-    /// [`batch_to_block`].
+    /// [`batch_to_block`], or a value that the column's type does not have.
     pub fn fill(self, schema: &Arc<TableSchema>, first: i64) -> Result<Vec<Block>, BlockError> {
         let mut values = first..;
+        let exact = CastOptions { safe: false, ..CastOptions::default() };
         let mut blocks = Vec::with_capacity(self.batches.len());
         for batch in self.batches {
-            let given = batch.column(self.column).as_primitive::<Int64Type>();
-            let filled: Int64Array = given.iter().map(|value| value.or_else(|| values.next())).collect();
+            let column = batch.column(self.column);
+            let given = cast(column, &ArrowType::Int64)?;
+            let given = given.as_primitive::<Int64Type>().iter();
+            let filled: Int64Array = given.map(|value| value.or_else(|| values.next())).collect();
             let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
-            columns[self.column] = Arc::new(filled);
+            columns[self.column] = cast_with_options(&filled, column.data_type(), &exact)?;
             blocks.push(batch_to_block(&RecordBatch::try_new(batch.schema(), columns)?, schema)?);
         }
         Ok(blocks)
@@ -67,6 +71,7 @@ mod tests {
     use crate::rows::loader::InsertOptions;
     use crate::rows::target::Target;
     use crate::testing::{column, schema};
+    use arrow::datatypes::Int32Type;
     use tributary_types::{ColumnDef, DataType, TableDef, TableId};
 
     fn with_increment() -> Arc<TableSchema> {
@@ -115,6 +120,23 @@ mod tests {
             let filled = ids(&schema, &unfilled.fill(&schema, i64::MAX - 10_000).unwrap());
             assert_eq!(filled, (i64::MAX - 10_000..).take(rows + 1).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn values_of_an_int_end_with_it() {
+        let id = ColumnDef { auto_increment: Some(1), ..column(0, "id", DataType::Int).key().not_null() };
+        let schema = schema(vec![id, column(1, "name", DataType::String)]);
+        let loose = schema.as_decoded().unwrap();
+        let unfilled = || {
+            let blocks = decoded(&schema, None, "(NULL,'a'),(7,'b'),(NULL,'c')");
+            Unfilled::of(&loose, &blocks, 0).unwrap().unwrap()
+        };
+        let first = i64::from(i32::MAX) - 1;
+        let blocks = unfilled().fill(&schema, first).unwrap();
+        let batches = blocks_to_batches(&schema, &blocks).unwrap();
+        let ids = batches[0].column(0).as_primitive::<Int32Type>();
+        assert_eq!(ids.values().to_vec(), [i32::MAX - 1, 7, i32::MAX]);
+        assert!(unfilled().fill(&schema, first + 1).is_err());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use tributary_catalog::Catalog;
 use tributary_decode::{Block, Unfilled};
 use tributary_ingest::{IncrementError, IncrementStore};
 use tributary_table::Table;
-use tributary_types::{TableId, TableSchema};
+use tributary_types::{DataType, TableId, TableSchema};
 
 pub(crate) struct CatalogIncrements(pub Arc<Catalog>);
 
@@ -66,7 +66,15 @@ impl Increment {
         blocks: Vec<Block>,
     ) -> Result<Vec<Block>, SinkError> {
         let Some(unfilled) = Unfilled::of(&self.decoded, &blocks, self.column)? else { return Ok(blocks) };
-        let first = loads.increments.take(self.counts, self.start, unfilled.count()).await?;
+        let wanted = unfilled.count();
+        let first = loads.increments.take(self.counts, self.start, wanted).await?;
+        if schema.columns[self.column].data_type == DataType::Int {
+            let most = i64::from(i32::MAX);
+            let last = i64::try_from(wanted).ok().and_then(|count| first.checked_add(count - 1));
+            if last.is_none_or(|last| last > most) {
+                return Err(IncrementError::TooNarrow { wanted, most }.into());
+            }
+        }
         self.first.get_or_insert(first);
         Ok(unfilled.fill(schema, first)?)
     }

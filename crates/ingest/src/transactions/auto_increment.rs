@@ -39,6 +39,10 @@ pub enum IncrementError {
         i64::MAX
     )]
     Exhausted { wanted: u64 },
+    #[error(
+        "the AUTO_INCREMENT column has not {wanted} values left up to {most}: change it to BIGINT, or load the values with the rows"
+    )]
+    TooNarrow { wanted: u64, most: i64 },
 }
 
 /// The values that were reserved and not given, by table.

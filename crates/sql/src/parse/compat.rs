@@ -567,7 +567,8 @@ fn length(cursor: &mut Cursor<'_>) -> Parsed<Option<u32>> {
     types::argument(cursor)
 }
 
-/// Completes a column of a compatible parse: `AUTO_INCREMENT` is of BIGINT and NOT NULL, and the default of a number is one.
+/// Completes a column of a compatible parse: `AUTO_INCREMENT` is of INT or BIGINT and NOT NULL, and the default of a number is one. A
+/// server leaves values out when it starts, so that those of shorter types would soon be used up.
 pub(crate) fn complete(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Parsed<()> {
     if let Some(DefaultValue::Literal(text)) = &mut column.default
         && column.data_type.is_integer()
@@ -582,7 +583,8 @@ pub(crate) fn complete(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Pars
         return Ok(());
     }
     column.nullable = Some(false);
-    if column.data_type != DataType::BigInt && column.data_type.is_integer() {
+    let is_taken = matches!(column.data_type, DataType::Int | DataType::BigInt);
+    if !is_taken && column.data_type.is_integer() {
         cursor.map(Mapped {
             what: format!("column '{}': AUTO_INCREMENT of {}", column.name, column.data_type),
             instead: "use BIGINT".to_owned(),

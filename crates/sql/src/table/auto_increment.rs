@@ -14,7 +14,8 @@ pub(super) fn of_column(spec: &ColumnSpec, nullable: bool) -> Result<Option<i64>
     if spec.default.is_some() {
         return wrong(ErrorCode::AutoIncrementDefault, "the auto increment column can't have default value.");
     }
-    if spec.data_type != DataType::BigInt {
+    let is_int_of_mysql = spec.is_of_mysql && spec.data_type == DataType::Int;
+    if spec.data_type != DataType::BigInt && !is_int_of_mysql {
         return wrong(ErrorCode::AutoIncrementType, "the auto increment must be BIGINT type.");
     }
     Ok(Some(start))

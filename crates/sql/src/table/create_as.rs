@@ -64,6 +64,7 @@ impl CreateTableAs {
                 aggregation: None,
                 on_update: None,
                 auto_increment: None,
+                is_of_mysql: false,
                 generated: None,
                 default: None,
                 comment: None,

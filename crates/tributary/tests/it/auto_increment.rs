@@ -187,3 +187,40 @@ fn a_value_is_given_once_over_kills_and_in_large_loads() {
     let directory = crate::delta::delta_table(&server);
     python("delta_checks.py", &["deleted", &directory, &ids.join(",")]);
 }
+
+/// Frameworks compare the type of a key with the one that they have declared.
+#[test]
+fn a_compatible_session_keeps_an_int_that_counts() {
+    let mut server = Server::start();
+    let mut db = server.database();
+    let client = &mut db.client;
+    client.refused("CREATE TABLE a (id INT NOT NULL AUTO_INCREMENT) UNIQUE KEY(id)", 5095, "must be BIGINT");
+    client.ok("SET mysql_ddl = compat");
+    client.ok("CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v INT)");
+    client.ok("CREATE TABLE b (id SMALLINT AUTO_INCREMENT PRIMARY KEY, v INT)");
+    client.ok("CREATE TABLE c (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, v INT)");
+    assert_eq!(client.rows("SHOW COLUMNS FROM a")[0], "id|int|NO|PRI|NULL|auto_increment");
+    assert_eq!(client.rows("SHOW COLUMNS FROM b")[0], "id|bigint|NO|PRI|NULL|auto_increment");
+    assert_eq!(client.rows("SHOW COLUMNS FROM c")[0], "id|bigint|NO|PRI|NULL|auto_increment");
+    client.ok("ALTER TABLE a MODIFY id INT AUTO_INCREMENT");
+    let first = client.ok("INSERT INTO a (v) VALUES (1), (2)").last_insert_id;
+    client.ok("INSERT INTO a VALUES (NULL, 3), (1000000, 4), (DEFAULT, 5)");
+    client.ok("INSERT INTO a (v) SELECT v + 10 FROM a");
+    let rows = "SELECT COUNT(*), COUNT(DISTINCT id), MIN(id), SUM(id = 1000000) FROM a";
+    assert_eq!(client.value(rows), format!("10|10|{first}|1"));
+    // The last values of the type, and no further.
+    client.ok("CREATE TABLE few (id INT AUTO_INCREMENT(2147483646) PRIMARY KEY, v INT)");
+    client.ok("INSERT INTO few (v) VALUES (1)");
+    client.ok("INSERT INTO few (v) VALUES (2)");
+    let error = client.error("INSERT INTO few (v) VALUES (3)");
+    assert!(error.message.contains("has not 1 values left up to 2147483647"), "{error}");
+    client.ok("INSERT INTO few VALUES (5, 4)");
+    let few = ["5|4", "2147483646|1", "2147483647|2"];
+    assert_eq!(client.rows("SELECT * FROM few ORDER BY id"), few);
+    server.kill();
+    server.start_again();
+    let mut client = server.connect_to(&db.name);
+    assert_eq!(client.rows("SELECT * FROM few ORDER BY id"), few);
+    client.ok("INSERT INTO a (v) VALUES (6)");
+    assert_eq!(client.value("SELECT COUNT(*), COUNT(DISTINCT id) FROM a"), "11|11");
+}

@@ -66,7 +66,7 @@ fn a_compatible_session_shows_a_table_that_it_can_create_again() {
     );
     let created = client.rows("SHOW CREATE TABLE t").join("\n");
     for part in [
-        "  `id` bigint NOT NULL AUTO_INCREMENT,\n",
+        "  `id` int NOT NULL AUTO_INCREMENT,\n",
         "  `name` varchar(40) NOT NULL DEFAULT 'it\\'s',\n",
         "  `done` tinyint DEFAULT '0',\n",
         "  PRIMARY KEY (`id`)\n) ENGINE=OLAP COMMENT='a table' DISTRIBUTED BY ",

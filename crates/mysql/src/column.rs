@@ -73,10 +73,10 @@ impl Column {
         }
     }
 
-    /// A column of TIMEs that are texts.
+    /// A column of TIMEs that are texts, all with that many digits of a second; `None`: with any number of them.
     #[must_use]
-    pub fn clock(name: impl Into<String>) -> Self {
-        Self::time(name.into(), None)
+    pub fn clock(name: impl Into<String>, digits: Option<u8>) -> Self {
+        Self::time(name.into(), digits)
     }
 
     /// Describes a column of which only Arrow's type is known. Types that MySQL lacks become text.

@@ -78,7 +78,7 @@ pub struct MySqlFunction {
     required: usize,
     variadic: bool,
     returns: Returns,
-    /// The digits of the seconds of the DATETIMEs that it returns.
+    /// The digits of the seconds of the DATETIMEs and TIMEs that it returns.
     digits: Option<fn(&ReturnFieldArgs<'_>) -> Option<u8>>,
     /// The type of its results, if Arrow's type is ambiguous.
     makes: Option<tributary_types::DataType>,
@@ -215,7 +215,8 @@ impl ScalarUDFImpl for MySqlFunction {
         }
         let field = Field::new(self.name, data_type, true);
         if self.is_clock && *field.data_type() == DataType::Utf8 {
-            return Ok(Arc::new(field.with_metadata(metadata::of_clock())));
+            let digits = self.digits.and_then(|of| of(&args));
+            return Ok(Arc::new(field.with_metadata(metadata::of_clock(digits))));
         }
         let digits = self.digits.and_then(|of| of(&args));
         Ok(Arc::new(match digits {

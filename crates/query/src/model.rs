@@ -177,6 +177,8 @@ pub struct ResultColumn {
     pub nullable: bool,
     /// Its texts are TIMEs, which are no type of tables.
     pub is_clock: bool,
+    /// The digits of a second that all these TIMEs have, if that is known.
+    pub clock_digits: Option<u8>,
 }
 
 impl ResultColumn {
@@ -205,6 +207,7 @@ impl ResultColumn {
             is_key: false,
             nullable: true,
             is_clock: false,
+            clock_digits: None,
         }
     }
 }

@@ -88,6 +88,20 @@ def found_rows(port, database):
         equal(cursor.execute("UPDATE counted SET n = 1"), 3)
 
 
+def times(port, database):
+    """A TIME has the digits of a second that it was cast to, and is announced with them."""
+    with connect(port, database).cursor() as cursor:
+        for text, written, seconds in (
+            ("CAST('-12:34:56.789' AS TIME)", 0, -45297),
+            ("CAST('12:34:56.7' AS TIME(1))", 1, 45296.7),
+            ("CAST('838:59:58.999999' AS TIME(6))", 6, 3020398.999999),
+            ("SEC_TO_TIME(61)", 6, 61),
+        ):
+            cursor.execute(f"SELECT {text}")
+            equal(cursor._result.fields[0].scale, written, text)
+            equal(cursor.fetchone(), (datetime.timedelta(seconds=seconds),), text)
+
+
 def unbuffered(port, database):
     """A result that is read while it is sent."""
     connection = connect(port, database, cursorclass=pymysql.cursors.SSCursor)
@@ -282,6 +296,6 @@ def load_data(port, database):
 main(
     {
         check.__name__: check
-        for check in (types, parameters, found_rows, unbuffered, autocommit_off, transactions, group_commit, errors, schema_changes, life, load_data)
+        for check in (types, parameters, found_rows, times, unbuffered, autocommit_off, transactions, group_commit, errors, schema_changes, life, load_data)
     }
 )

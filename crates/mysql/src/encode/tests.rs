@@ -224,7 +224,7 @@ fn encoding_stops_at_the_limit_and_continues_with_the_next_row() {
 fn texts_of_times_are_texts_or_parts_of_a_duration() {
     let times = ["00:00:00", "10:11:12", "-34:05:06.5", "838:59:59", "00:00:00.000001"];
     let array: ArrayRef = Arc::new(StringArray::from(times.to_vec()));
-    assert_eq!(texts_as(Column::clock("t"), Arc::clone(&array)), some(&times));
+    assert_eq!(texts_as(Column::clock("t", None), Arc::clone(&array)), some(&times));
     let expected: [&[u8]; 5] = [
         &[0],
         &[8, 0, 0, 0, 0, 0, 10, 11, 12],
@@ -233,7 +233,7 @@ fn texts_of_times_are_texts_or_parts_of_a_duration() {
         &[12, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0],
     ];
     let expected: Vec<Option<Vec<u8>>> = expected.iter().map(|bytes| Some(bytes.to_vec())).collect();
-    assert_eq!(binaries(Column::clock("t"), array), expected);
+    assert_eq!(binaries(Column::clock("t", None), array), expected);
     let bad: ArrayRef = Arc::new(StringArray::from(vec!["10:11"]));
-    assert!(encode(&[Column::clock("t")], &batch(vec![bad]), true).is_err());
+    assert!(encode(&[Column::clock("t", None)], &batch(vec![bad]), true).is_err());
 }

@@ -98,7 +98,9 @@ pub fn columns(
             let column = result_column(title, field, nested.result_type(field.data_type()), is_column);
             let is_call = calls.get(index).copied().unwrap_or(false);
             let alias = aliases.next().flatten();
-            ResultColumn { is_clock: is_call && metadata::is_clock(field), alias, ..column }
+            let is_clock = is_call && metadata::is_clock(field);
+            let clock_digits = metadata::clock_digits(field).filter(|_| is_clock);
+            ResultColumn { is_clock, clock_digits, alias, ..column }
         })
         .collect()
 }
@@ -122,6 +124,7 @@ fn result_column(title: String, field: &Field, data_type: DataType, is_column: b
         nullable: field.is_nullable(),
         data_type,
         is_clock: false,
+        clock_digits: None,
     }
 }
 

@@ -80,10 +80,17 @@ pub fn with_digits(digits: u8) -> HashMap<String, String> {
     HashMap::from([(DIGITS.to_owned(), digits.to_string())])
 }
 
-/// Metadata of an expression whose texts are TIMEs.
+/// Metadata of an expression whose texts are TIMEs, with that many digits of a second, if they all have as many.
 #[must_use]
-pub fn of_clock() -> HashMap<String, String> {
-    HashMap::from([(CLOCK.to_owned(), String::new())])
+pub fn of_clock(digits: Option<u8>) -> HashMap<String, String> {
+    let digits = digits.map(|digits| digits.to_string());
+    HashMap::from([(CLOCK.to_owned(), digits.unwrap_or_default())])
+}
+
+/// The digits of a second that all TIMEs of a field have, if that is known.
+#[must_use]
+pub fn clock_digits(field: &Field) -> Option<u8> {
+    field.metadata().get(CLOCK)?.parse().ok()
 }
 
 /// Whether a field's texts are TIMEs.

@@ -25,6 +25,11 @@ fn pymysql_counts_found_or_changed_rows() {
 }
 
 #[test]
+fn pymysql_is_told_the_digits_of_times() {
+    check("pymysql_checks.py", "times");
+}
+
+#[test]
 fn pymysql_reads_an_unbuffered_result() {
     check("pymysql_checks.py", "unbuffered");
 }

@@ -9,7 +9,7 @@ pub(crate) fn columns_of(columns: &[ResultColumn]) -> Vec<Column> {
         .map(|column| {
             let mut protocol = match column.declared {
                 Some(declared) => Column::new(&column.name, declared),
-                None if column.is_clock => Column::clock(&column.name),
+                None if column.is_clock => Column::clock(&column.name, column.clock_digits),
                 None => Column::from_arrow(&column.name, &column.data_type),
             };
             if let (Some(database), Some(table)) = (&column.database, &column.table) {

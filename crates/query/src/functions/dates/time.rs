@@ -71,8 +71,14 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
             Ok(texts_of(&args[0], date_text::month_name))
         }),
         MySqlFunction::new("__time", &[Any], text, time_of).clock(),
-        MySqlFunction::new("__time_to", &[Any, Int], text, time_to).clock(),
+        MySqlFunction::new("__time_to", &[Any, Int], text, time_to).clock().with_digits(asked_digits),
     ]
+}
+
+/// The digits of a second that a cast to TIME asks for.
+fn asked_digits(args: &ReturnFieldArgs<'_>) -> Option<u8> {
+    let digits = args.scalar_arguments.get(1).copied().flatten()?;
+    digits.to_string().parse().ok()
 }
 
 fn micros(array: &ArrayRef) -> &TimestampMicrosecondArray {

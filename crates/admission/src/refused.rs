@@ -33,10 +33,16 @@ pub enum Refusal {
     HttpHeadTime,
     /// Requests that are being sent take all the memory that there is for them.
     HttpHeadBytes,
+    /// A wrong password, an unknown user, no right to log in.
+    FlightLogin,
+    /// There are as many sessions as there may be.
+    FlightSessions,
+    /// It had not logged in when another client needed the place.
+    FlightMadeRoom,
 }
 
 impl Refusal {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::MysqlLogin,
         Self::MysqlHandshake,
         Self::MysqlSessions,
@@ -46,6 +52,9 @@ impl Refusal {
         Self::HttpMadeRoom,
         Self::HttpHeadTime,
         Self::HttpHeadBytes,
+        Self::FlightLogin,
+        Self::FlightSessions,
+        Self::FlightMadeRoom,
     ];
 
     /// Its name in metrics.
@@ -61,6 +70,9 @@ impl Refusal {
             Self::HttpMadeRoom => "http_made_room",
             Self::HttpHeadTime => "http_head_time",
             Self::HttpHeadBytes => "http_head_bytes",
+            Self::FlightLogin => "flight_login",
+            Self::FlightSessions => "flight_sessions",
+            Self::FlightMadeRoom => "flight_made_room",
         }
     }
 

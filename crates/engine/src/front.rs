@@ -2,5 +2,7 @@
 //!
 //! The code here knows a protocol's requests and answers. Not here: tables, files, the meaning of statements.
 
+pub(crate) mod flight;
 pub(crate) mod http;
+mod login;
 pub(crate) mod mysql;

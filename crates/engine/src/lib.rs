@@ -1,8 +1,9 @@
 //! Turns statements and requests into work: here the protocols meet the rest of the server.
 //!
 //! [`Engine`] holds what a server is made of (catalog, tables, ingest, queries) and starts it in
-//! the right order. [`MysqlHooks`] opens sessions for MySQL connections; [`HttpLoads`] is the HTTP service.
-//! Both turn a request into a load, a query or a change of the catalog and word the answer.
+//! the right order. [`MysqlHooks`] opens sessions for MySQL connections, [`FlightHooks`] for clients
+//! of Arrow Flight SQL; [`HttpLoads`] is the HTTP service.
+//! All turn a request into a load, a query or a change of the catalog and word the answer.
 //!
 //! Not its business: protocols' bytes, the storage of rows, the commit of groups.
 
@@ -37,6 +38,7 @@ use tributary_ingest::RecoveryReport;
 
 pub use audit::options::{AuditOptions, WhenFull};
 pub use engine::Engine;
+pub use front::flight::{FlightHooks, FlightLoads};
 pub use front::http::HttpLoads;
 pub use front::mysql::MysqlHooks;
 pub use node::catalog_place::{move_to_file, move_to_postgres};

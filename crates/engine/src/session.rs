@@ -90,6 +90,20 @@ pub(crate) struct NewUser {
     pub database: Option<String>,
 }
 
+/// The settings of a client in a session.
+#[derive(Clone)]
+pub(crate) struct SessionSettings {
+    database: Option<String>,
+    variables: Variables,
+    user_variables: Arc<BTreeMap<String, String>>,
+}
+
+impl SessionSettings {
+    pub(crate) fn database(&self) -> Option<&str> {
+        self.database.as_deref()
+    }
+}
+
 /// A client's session.
 pub(crate) struct EngineSession {
     pub(crate) engine: Arc<Engine>,
@@ -483,6 +497,31 @@ impl EngineSession {
     pub(crate) fn wait_timeout(&self) -> Option<Duration> {
         let seconds = self.variables.values().wait_timeout;
         (seconds != WAIT_TIMEOUT_DEFAULT_SECONDS).then(|| Duration::from_secs(seconds.unsigned_abs()))
+    }
+
+    /// The settings of its client.
+    pub(crate) fn settings(&self) -> SessionSettings {
+        SessionSettings {
+            database: self.database.clone(),
+            variables: self.variables.clone(),
+            user_variables: Arc::clone(&self.user_variables),
+        }
+    }
+
+    /// Takes over the settings of another session of its client.
+    ///
+    /// # Errors
+    /// The user variables are too large.
+    pub(crate) fn set_all(&mut self, settings: SessionSettings) -> Result<(), SqlError> {
+        let SessionSettings { database, variables, user_variables } = settings;
+        self.charge_user_variables(&user_variables)?;
+        (self.database, self.variables, self.user_variables) = (database, variables, user_variables);
+        Ok(())
+    }
+
+    /// Whether it has what no other session of its client can have: a transaction, temporary tables.
+    pub(crate) const fn is_irreplaceable(&self) -> bool {
+        self.transaction.is_some() || !self.temporary.is_empty()
     }
 
     pub(crate) const fn is_in_transaction(&self) -> bool {

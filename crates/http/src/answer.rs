@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::fmt;
 use std::fmt::Write as _;
 use std::time::Duration;
-use tributary_types::{GroupCommitMode, Retry, SqlError, TableRef, TxnId};
+use tributary_types::{ErrorCode, GroupCommitMode, Retry, SqlError, TableRef, TxnId};
 
 /// The state of the load that already has the label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +181,10 @@ pub struct LoadAnswer {
     pub retry: Retry,
     /// The load was refused by a limit: HTTP 429.
     pub is_limited: bool,
+    /// The code of a failure, for protocols that show it otherwise than in front of the message.
+    pub code: Option<LoadCode>,
+    /// The error number of a failure that has one.
+    pub sql_code: Option<ErrorCode>,
 }
 
 impl LoadAnswer {
@@ -212,6 +216,8 @@ impl LoadAnswer {
             visible_by: None,
             retry: Retry::Never,
             is_limited: false,
+            code: None,
+            sql_code: None,
         }
     }
 
@@ -222,6 +228,7 @@ impl LoadAnswer {
         answer.txn_id = None;
         answer.status = LoadStatus::Fail;
         answer.message = code.message(text);
+        answer.code = Some(code);
         answer.retry = code.retry();
         answer
     }
@@ -241,7 +248,7 @@ impl LoadAnswer {
             LoadCode::Analysis,
             format_args!("TStatus: errCode = 2, detailMessage = {}", error.detail_text()),
         );
-        Self { retry: error.retry, ..failure }
+        Self { retry: error.retry, sql_code: Some(error.code), ..failure }
     }
 
     /// A failure of the body.

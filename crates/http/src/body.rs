@@ -135,6 +135,17 @@ impl LoadBody {
         Self::new(Wire::new(Source::Stream(chunks), None, false, limit_bytes, Duration::MAX)).0
     }
 
+    /// Wraps a body that a client sends by another protocol, of at most `limit_bytes`, and with pieces at most `idle` apart. An error
+    /// of the stream is [`BodyError::Unreadable`].
+    #[must_use]
+    pub fn from_client(
+        chunks: BoxStream<'static, Result<Bytes, String>>,
+        limit_bytes: u64,
+        idle: Duration,
+    ) -> Self {
+        Self::new(Wire::new(Source::Client(chunks), None, false, limit_bytes, idle)).0
+    }
+
     /// Wraps a body from the wire; the wire returns through the receiver when the body is dropped.
     pub(crate) fn new(wire: Wire) -> (Self, oneshot::Receiver<Wire>) {
         let (give_back, back) = oneshot::channel();
@@ -223,6 +234,7 @@ enum Source {
     Connection(Incoming),
     Memory(VecDeque<Bytes>),
     Stream(BoxStream<'static, Result<Bytes, String>>),
+    Client(BoxStream<'static, Result<Bytes, String>>),
 }
 
 /// The raw body from the connection.
@@ -304,6 +316,12 @@ impl Wire {
                     None => None,
                     Some(Ok(bytes)) => Some(Ok(bytes)),
                     Some(Err(what)) => return Some(Err(BodyError::Unreadable { what })),
+                },
+                Source::Client(chunks) => match timeout(self.idle, chunks.next()).await {
+                    Err(_) => return Some(Err(self.idle_error())),
+                    Ok(None) => None,
+                    Ok(Some(Ok(bytes))) => Some(Ok(bytes)),
+                    Ok(Some(Err(what))) => return Some(Err(BodyError::Unreadable { what })),
                 },
                 Source::Connection(body) => match timeout(self.idle, body.frame()).await {
                     Err(_) => return Some(Err(self.idle_error())),

@@ -10,7 +10,6 @@
 
 use crate::deadline::Deadline;
 use crate::head_bytes::HeadCharge;
-use crate::transport::Transport;
 use memchr::memchr;
 use std::io;
 use std::pin::Pin;
@@ -20,6 +19,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 use tributary_admission::Refusal;
+use tributary_tls::Transport;
 
 const CONTENT_LENGTH: &[u8] = b"content-length:";
 const TRANSFER_ENCODING: &[u8] = b"transfer-encoding:";

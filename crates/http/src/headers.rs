@@ -8,6 +8,7 @@ mod columns;
 mod error;
 mod foreign;
 mod names;
+pub(crate) mod options;
 mod tables;
 
 use crate::code::LoadCode;

@@ -37,12 +37,12 @@ mod request;
 mod route;
 mod server;
 mod service;
-mod transport;
 mod unpack;
 
 pub use answer::{ExistingJob, LoadAnswer, LoadStages, LoadStatus, LoadTimes};
 pub use body::{BodyError, BodyMeter, LoadBody};
 pub use code::LoadCode;
+pub use headers::options::{ForeignLoad, stream_load_of_options};
 pub use options::{HttpOptions, Redirect};
 pub use peer::Peer;
 pub use request::{

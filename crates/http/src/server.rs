@@ -15,7 +15,6 @@ use crate::places::{Limits, Place, Places};
 use crate::reply::{self, ReplyBody};
 use crate::route::Route;
 use crate::service::Services;
-use crate::transport::Transport;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue};
 use hyper::server::conn::http1;
@@ -36,6 +35,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tributary_admission::Refusal;
+use tributary_tls::{Protocol, Transport};
 
 /// The read buffer of a connection, in bytes; also the largest chunk of a body.
 const CONNECTION_BUFFER_BYTES: usize = 256 * 1024;
@@ -157,7 +157,8 @@ impl Server {
         let unread = AtomicBool::new(false);
         let watch = Arc::new(HeadWatch::new(Deadline::new(options.head_timeout, options.idle_timeout)));
         let mut peer = Peer::of(&stream, peer);
-        let accepted = timeout(options.head_timeout, Transport::accept(stream, options.tls.as_deref()));
+        let accepted =
+            timeout(options.head_timeout, Transport::accept(stream, options.tls.as_deref(), Protocol::Http1));
         let (stream, tls) = tokio::select! {
             accepted = accepted => accepted??,
             () = self.shutdown.cancelled() => return Ok(()),

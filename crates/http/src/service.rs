@@ -94,6 +94,8 @@ pub struct AnsweredLoad {
 pub enum LoadRoute {
     StreamLoad,
     HttpStream,
+    /// Rows by Arrow Flight.
+    Flight,
 }
 
 /// Whether the server does its work. The sentences are for everybody: they contain no names of tables or files.

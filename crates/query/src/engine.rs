@@ -197,7 +197,22 @@ impl QueryEngine {
         query: &'a SelectQuery,
         params: &'a [ScalarValue],
     ) -> BoxFuture<'a, Result<QueryResult, SqlError>> {
-        Box::pin(self.run(session, query, params, TableFunctions::default(), Nested::Shown))
+        self.query_with(session, query, params, Nested::Shown)
+    }
+
+    /// Like [`Self::query`], with arrays, maps and structs in this form.
+    ///
+    /// # Errors
+    /// As for [`Self::query`].
+    #[must_use]
+    pub fn query_with<'a>(
+        &'a self,
+        session: &'a SessionView,
+        query: &'a SelectQuery,
+        params: &'a [ScalarValue],
+        nested: Nested,
+    ) -> BoxFuture<'a, Result<QueryResult, SqlError>> {
+        Box::pin(self.run(session, query, params, TableFunctions::default(), nested))
     }
 
     /// Like [`Self::query`], for files: `nested` determines the form of arrays, maps and structs in them.

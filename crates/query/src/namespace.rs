@@ -207,6 +207,8 @@ pub struct ServerFacts {
     pub query_port: u16,
     pub http_port: u16,
     pub webserver_port: u16,
+    /// `None`: Arrow Flight SQL is off.
+    pub flight_port: Option<u16>,
     /// The server's own version, such as `tributary-0.1.0`.
     pub version: String,
     /// `yyyy-MM-dd HH:mm:ss`.

@@ -12,6 +12,8 @@ use tokio_rustls::rustls::{self, RootCertStore, ServerConfig, SupportedProtocolV
 
 /// The protocol of HTTPS, for clients that ask by ALPN.
 const HTTP: &[u8] = b"http/1.1";
+/// That of gRPC, whose clients always ask.
+pub(crate) const HTTP_2: &[u8] = b"h2";
 
 /// The files of a server's identity, in PEM, and the rules of handshakes.
 #[derive(Clone, Debug)]

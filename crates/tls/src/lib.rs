@@ -1,28 +1,39 @@
-//! TLS of the ports: certificate and key from files, read again while the server runs, and the handshake of one connection.
+//! TLS of the ports: certificate and key from files, read again while the server runs, and the bytes of one connection.
 //!
 //! Invariant: a failed reload changes nothing; connections go on with the certificate that was good.
 //!
-//! Not its business: when a connection becomes encrypted, and who may connect without. Protocols decide that.
+//! Not its business: who may connect without. Protocols decide that.
 
 mod files;
 mod stream;
+mod transport;
 
 pub use files::{MinimumVersion, TlsError, TlsFiles};
 pub use stream::{Prefixed, TlsStream, session};
+pub use transport::Transport;
 
 use arc_swap::ArcSwap;
-use files::Contents;
+use files::{Contents, HTTP_2};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
+/// The protocol over TLS of a port, for clients that ask for it by ALPN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1, or one that ALPN has no name for.
+    Http1,
+    /// HTTP/2, which gRPC speaks.
+    Http2,
+}
+
 /// The certificate that ports show, and the rules of their handshakes.
 #[derive(Debug)]
 pub struct Tls {
     files: TlsFiles,
-    current: ArcSwap<ServerConfig>,
+    current: ArcSwap<Configs>,
     /// The contents of the files that `current` was made of. One reload at a time.
     contents: Mutex<Contents>,
 }
@@ -34,8 +45,8 @@ impl Tls {
     /// A file that can't be read or used, by its name.
     pub fn open(files: TlsFiles) -> Result<Self, TlsError> {
         let contents = Contents::read(&files)?;
-        let config = contents.config(&files)?;
-        Ok(Self { files, current: ArcSwap::from_pointee(config), contents: Mutex::new(contents) })
+        let configs = Configs::of(contents.config(&files)?);
+        Ok(Self { files, current: ArcSwap::from_pointee(configs), contents: Mutex::new(contents) })
     }
 
     /// Reads certificate and key again; new connections get them. Returns whether they have changed.
@@ -48,8 +59,8 @@ impl Tls {
         if found == *contents {
             return Ok(false);
         }
-        let config = found.config(&self.files)?;
-        self.current.store(Arc::new(config));
+        let configs = Configs::of(found.config(&self.files)?);
+        self.current.store(Arc::new(configs));
         *contents = found;
         Ok(true)
     }
@@ -59,7 +70,42 @@ impl Tls {
     /// # Errors
     /// The client does not speak TLS, or not one that the settings allow, or has no certificate that was demanded.
     pub async fn accept(&self, stream: Prefixed<TcpStream>) -> std::io::Result<TlsStream> {
-        TlsAcceptor::from(self.current.load_full()).accept(stream).await
+        self.accept_for(Protocol::Http1, stream).await
+    }
+
+    /// As [`Tls::accept`], on a port of that protocol.
+    ///
+    /// # Errors
+    /// As of [`Tls::accept`]; or the client asks for other protocols only.
+    pub async fn accept_for(
+        &self,
+        protocol: Protocol,
+        stream: Prefixed<TcpStream>,
+    ) -> std::io::Result<TlsStream> {
+        let config = self.current.load().of_protocol(protocol);
+        TlsAcceptor::from(config).accept(stream).await
+    }
+}
+
+/// The rules of handshakes, for each protocol.
+#[derive(Debug)]
+struct Configs {
+    http_1: Arc<ServerConfig>,
+    http_2: Arc<ServerConfig>,
+}
+
+impl Configs {
+    fn of(http_1: ServerConfig) -> Self {
+        let mut http_2 = http_1.clone();
+        http_2.alpn_protocols = vec![HTTP_2.to_vec()];
+        Self { http_1: Arc::new(http_1), http_2: Arc::new(http_2) }
+    }
+
+    fn of_protocol(&self, protocol: Protocol) -> Arc<ServerConfig> {
+        Arc::clone(match protocol {
+            Protocol::Http1 => &self.http_1,
+            Protocol::Http2 => &self.http_2,
+        })
     }
 }
 

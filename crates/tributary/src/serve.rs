@@ -12,7 +12,10 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use tributary_engine::{AuditOptions, Engine, EngineOptions, HttpLoads, MysqlHooks, Ports, StorageRoot};
+use tributary_engine::{
+    AuditOptions, Engine, EngineOptions, FlightHooks, FlightLoads, HttpLoads, MysqlHooks, Ports, StorageRoot,
+};
+use tributary_flight::FlightOptions;
 use tributary_ingest::IngestOptions;
 use tributary_mysql::ServeOptions;
 use tributary_tls::Tls;
@@ -86,11 +89,13 @@ async fn serve(config: &Config) -> Outcome<()> {
     }
     let shutdown = CancellationToken::new();
     let servers = listeners.serve(&engine, settings, tls.as_ref(), &shutdown);
+    let flight = ports.flight.map(|port| format!(" flight={}", SocketAddr::new(bind, port)));
     let ready = format!(
-        "tributary ready: mysql={} http={} webserver={} data={}\n",
+        "tributary ready: mysql={} http={} webserver={}{} data={}\n",
         SocketAddr::new(bind, ports.mysql),
         SocketAddr::new(bind, ports.http),
         SocketAddr::new(bind, ports.webserver),
+        flight.unwrap_or_default(),
         settings.storage_root_path.display()
     );
     // A server whose standard output is closed serves as well.
@@ -210,6 +215,8 @@ struct Listeners {
     mysql: TcpListener,
     http: TcpListener,
     webserver: TcpListener,
+    /// `None`: Arrow Flight SQL is off.
+    flight: Option<TcpListener>,
 }
 
 impl Listeners {
@@ -224,6 +231,10 @@ impl Listeners {
             mysql: open("query_port", settings.query_port)?,
             http: open("http_port", settings.http_port)?,
             webserver: open("webserver_port", settings.webserver_port)?,
+            flight: match settings.arrow_flight_sql_port {
+                Some(port) => Some(open("arrow_flight_sql_port", port)?),
+                None => None,
+            },
         })
     }
 
@@ -232,6 +243,10 @@ impl Listeners {
             mysql: self.mysql.local_addr()?.port(),
             http: self.http.local_addr()?.port(),
             webserver: self.webserver.local_addr()?.port(),
+            flight: match &self.flight {
+                Some(listener) => Some(listener.local_addr()?.port()),
+                None => None,
+            },
         })
     }
 
@@ -244,6 +259,7 @@ impl Listeners {
         shutdown: &CancellationToken,
     ) -> Outcome<()> {
         let ports = self.ports()?;
+        let flight = serve_flight(self.flight, engine, settings, tls, shutdown);
         let redirect = tributary_http::Redirect { from_port: ports.http, to_port: ports.webserver };
         let mysql = tributary_mysql::serve(
             self.mysql,
@@ -279,11 +295,36 @@ impl Listeners {
             },
             shutdown.clone(),
         );
-        let (mysql, http) = tokio::join!(mysql, http);
+        let (mysql, http, flight) = tokio::join!(mysql, http, flight);
         mysql?;
         http?;
+        flight?;
         Ok(())
     }
+}
+
+/// Serves Arrow Flight SQL until `shutdown`, if it is on.
+async fn serve_flight(
+    listener: Option<TcpListener>,
+    engine: &Arc<Engine>,
+    settings: &Settings,
+    tls: Option<&Arc<Tls>>,
+    shutdown: &CancellationToken,
+) -> std::io::Result<()> {
+    let Some(listener) = listener else { return Ok(()) };
+    let loads = FlightLoads {
+        max_bytes: settings.streaming_load_max_mb.saturating_mul(1024 * 1024),
+        timeout: settings.stream_load_default_timeout_second,
+    };
+    let options = FlightOptions {
+        tls: tls.cloned(),
+        requires_tls: settings.require_secure_transport,
+        max_connections: settings.arrow_flight_max_connections as usize,
+        max_message_bytes: settings.max_allowed_packet as usize,
+        ..FlightOptions::default()
+    };
+    let hooks = Arc::new(FlightHooks::new(Arc::clone(engine), loads));
+    tributary_flight::serve(listener, hooks, options, shutdown.clone()).await
 }
 
 /// The root of this server's data, which is a directory of this machine.

@@ -37,10 +37,15 @@ pub(crate) enum Door {
     HttpLogin,
     /// A request over HTTP that is no load.
     HttpApi,
+    /// A statement by Arrow Flight SQL.
+    Flight,
+    /// A load by Arrow Flight.
+    FlightLoad,
+    FlightLogin,
 }
 
 impl Door {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 14] = [
         Self::Statement,
         Self::Prepared,
         Self::StreamLoad,
@@ -52,6 +57,9 @@ impl Door {
         Self::MysqlLogin,
         Self::HttpLogin,
         Self::HttpApi,
+        Self::Flight,
+        Self::FlightLoad,
+        Self::FlightLogin,
     ];
 
     const fn name(self) -> &'static str {
@@ -67,7 +75,23 @@ impl Door {
             Self::MysqlLogin => "mysql_login",
             Self::HttpLogin => "http_login",
             Self::HttpApi => "http_api",
+            Self::Flight => "flight",
+            Self::FlightLoad => "flight_load",
+            Self::FlightLogin => "flight_login",
         }
+    }
+
+    /// The door of prepared statements of a session whose statements come by this one.
+    pub const fn of_prepared(self) -> Self {
+        match self {
+            Self::Statement => Self::Prepared,
+            other => other,
+        }
+    }
+
+    /// Whether clients get arrays, maps and structs as what they are, and not as texts.
+    pub const fn has_nested_values(self) -> bool {
+        matches!(self, Self::Flight)
     }
 
     const fn protocol(self) -> &'static str {
@@ -80,6 +104,7 @@ impl Door {
             | Self::HttpLogin
             | Self::HttpApi => "http",
             Self::Job | Self::Task => "job",
+            Self::Flight | Self::FlightLoad | Self::FlightLogin => "flight",
         }
     }
 }
@@ -255,9 +280,9 @@ fn failing(request: &FinishedRequest<'_>, error: Failure<'_>) -> Option<FailingC
     let limits = [ErrorCode::UserLimit, ErrorCode::Busy].map(ErrorCode::number);
     let is_insert = matches!(request.stated, Stated::Statement(_, "INSERT"));
     let kind = match request.door {
-        Door::MysqlLogin | Door::HttpLogin => FailureKind::Login,
+        Door::MysqlLogin | Door::HttpLogin | Door::FlightLogin => FailureKind::Login,
         _ if limits.contains(&error.code) => FailureKind::Limit,
-        Door::StreamLoad | Door::HttpStream | Door::Task => FailureKind::Load,
+        Door::StreamLoad | Door::HttpStream | Door::FlightLoad | Door::Task => FailureKind::Load,
         _ if is_insert => FailureKind::Load,
         _ => return None,
     };

@@ -8,10 +8,12 @@ mod http_stream;
 mod query;
 mod repeated;
 
+use crate::access::finished::Door;
 use crate::access::interrupt::{Interrupt, Interrupted};
 use crate::access::{Object, Privilege};
 use crate::ddl::tables::table_error;
 use crate::engine::Engine;
+use crate::front::login::{Claimed, authenticate};
 use crate::load::body::reader::{Mapping, ReadError, RowReader};
 use crate::load::body::time::LoadTime;
 use crate::load::hidden_columns;
@@ -34,7 +36,7 @@ use tributary_table::Table;
 use tributary_types::table::Distribution;
 use tributary_types::{
     ErrorCode, Fingerprinter, GroupCommitMode, Label, LoadName, Principal, RejectPolicy, Requirement, Secret,
-    SqlError, TableDef, TableRef, TokenHash, TxnId,
+    SqlError, TableDef, TableRef, TxnId,
 };
 
 /// The HTTP front end's way into the engine.
@@ -470,29 +472,40 @@ impl Authenticator for HttpLoads {
     async fn authenticate(&self, user: &str, password: &str, peer: &Peer) -> Result<Principal, SqlError> {
         // `user@cluster` is an older way to name a user.
         let user = user.split('@').next().unwrap_or(user);
-        let (begun, password) = (Instant::now(), Secret::new(password));
-        let (logins, tls) = (&self.0.logins, peer.tls.as_ref());
-        let checked = match TokenHash::of(password.reveal()) {
-            Some(token) => logins.check_token(user, peer.ip, token, tls).await.map(Some),
-            None => logins.check(user, peer.ip, &password, tls).await.map(|()| None),
-        };
-        let allowed = checked.and_then(|token| {
-            let host = peer.ip.to_string();
-            let principal = match token {
-                None => self.0.gate.principal(user, &host),
-                Some((of, limit)) => {
-                    let principal = self.0.gate.principal_of(&of, &host);
-                    limit.map_or(principal.clone(), |limit| principal.limited_to(limit))
-                }
-            };
-            self.0.gate.check(&principal, Privilege::Connect, Object::Server)?;
-            Ok(principal)
-        });
-        allowed.inspect_err(|error| self.login_refused(user, peer.ip, begun, error))
+        let claimed = Claimed { door: Door::HttpLogin, user, password: &Secret::new(password) };
+        authenticate(&self.0, claimed, peer.ip, peer.tls.as_ref()).await
     }
 }
 
 impl HttpLoads {
+    /// Runs a load that came by this route, and records its end.
+    pub(super) async fn load_by(
+        &self,
+        route: LoadRoute,
+        principal: &Principal,
+        request: StreamLoadRequest,
+        body: LoadBody,
+    ) -> LoadAnswer {
+        let admission = match self.admit() {
+            Ok(admission) => admission,
+            Err(refusal) => return *refusal,
+        };
+        let (begun, label, meter) = (Instant::now(), request.label.clone(), body.meter());
+        let (format, table) = (request.format.name(), request.table_ref());
+        let answer = self.load_stream(principal, request, body).await;
+        let load = RequestedLoad {
+            principal,
+            route,
+            table: Some(&table),
+            format: Some(format),
+            sql: None,
+            label: label.as_ref().map(Label::as_str),
+            begun,
+        };
+        self.ended(&load, &answer, meter.received_bytes(), admission);
+        answer
+    }
+
     async fn end_two_phase(
         &self,
         principal: &Principal,
@@ -523,24 +536,7 @@ impl LoadService for HttpLoads {
         request: StreamLoadRequest,
         body: LoadBody,
     ) -> LoadAnswer {
-        let admission = match self.admit() {
-            Ok(admission) => admission,
-            Err(refusal) => return *refusal,
-        };
-        let (begun, label, meter) = (Instant::now(), request.label.clone(), body.meter());
-        let (format, table) = (request.format.name(), request.table_ref());
-        let answer = self.load_stream(principal, request, body).await;
-        let load = RequestedLoad {
-            principal,
-            route: LoadRoute::StreamLoad,
-            table: Some(&table),
-            format: Some(format),
-            sql: None,
-            label: label.as_ref().map(Label::as_str),
-            begun,
-        };
-        self.ended(&load, &answer, meter.received_bytes(), admission);
-        answer
+        self.load_by(LoadRoute::StreamLoad, principal, request, body).await
     }
 
     async fn http_stream(

@@ -78,14 +78,15 @@ impl ServerHooks for MysqlHooks {
         let new =
             NewSession { door: Door::Statement, id, principal, peer, database, tls, counts_found_rows, kill };
         let opened = EngineSession::open(Arc::clone(&self.engine), new);
-        let login = Login { id, user: &name, peer, database: db.as_deref() };
+        let login = Login { door: Door::MysqlLogin, id, user: &name, peer, database: db.as_deref() };
         logged_in(&self.engine, &login, begun, opened.as_ref().map(drop), admission);
         Ok(Box::new(Connection(opened?)))
     }
 
     fn login_refused(&self, login: RefusedLogin<'_>) {
         let RefusedLogin { id, user, database, peer, begun, error } = login;
-        logged_in(&self.engine, &Login { id, user, peer, database }, begun, Err(error), None);
+        let login = Login { door: Door::MysqlLogin, id, user, peer, database };
+        logged_in(&self.engine, &login, begun, Err(error), None);
     }
 
     fn statistics(&self) -> String {

@@ -130,6 +130,8 @@ pub struct Ports {
     pub mysql: u16,
     pub http: u16,
     pub webserver: u16,
+    /// `None`: Arrow Flight SQL is off.
+    pub flight: Option<u16>,
 }
 
 #[cfg(test)]

@@ -319,6 +319,7 @@ impl Namespace for EngineNamespace {
             query_port: ports.mysql,
             http_port: ports.http,
             webserver_port: ports.webserver,
+            flight_port: ports.flight,
             version: VERSION_COMMENT.to_lowercase().replace(' ', "-"),
             start_time: date_time(self.facts.started_unix_ms),
             uptime_seconds: self.facts.started.elapsed().as_secs(),

@@ -144,7 +144,7 @@ impl EngineSession {
         outcome: &Result<(), SqlError>,
     ) {
         let stated = Stated::Plain(words, kind);
-        let request = self.request(Door::Statement, stated, begun, Volume::default(), outcome, false);
+        let request = self.request(self.door, stated, begun, Volume::default(), outcome, false);
         self.engine.requests.finished(&request, None);
     }
 
@@ -167,7 +167,8 @@ impl EngineSession {
             Some(statement) => Stated::Statement(statement.text(), statement.kind()),
             None => Stated::Plain("EXECUTE of an unknown prepared statement", "EXECUTE"),
         };
-        let request = self.request(Door::Prepared, stated, begun, volume, outcome, has_inserted);
+        let door = self.door.of_prepared();
+        let request = self.request(door, stated, begun, volume, outcome, has_inserted);
         let is_recorded = outcome.is_err() || !is_hot || self.records_prepared();
         self.engine.requests.finished(&FinishedRequest { change, is_recorded, ..request }, admission);
     }
@@ -181,7 +182,7 @@ impl EngineSession {
         outcome: &Result<(), SqlError>,
     ) {
         let Ok(peer) = self.process.peer.parse() else { return };
-        let login = Login { id: self.id, user, peer, database };
+        let login = Login { door: Door::MysqlLogin, id: self.id, user, peer, database };
         logged_in(&self.engine, &login, begun, outcome.as_ref().copied(), None);
     }
 
@@ -190,7 +191,7 @@ impl EngineSession {
         let kind = self.running.kind.take().or_else(|| self.kind_of_refused(text, outcome));
         let stated = kind.map_or(Stated::Illegible(text), |kind| Stated::Statement(text, kind));
         let volume = Volume { received_bytes: text.len() as u64, ..Volume::default() };
-        let request = self.request(Door::Prepared, stated, begun, volume, outcome, false);
+        let request = self.request(self.door.of_prepared(), stated, begun, volume, outcome, false);
         self.engine.requests.finished(&request, None);
     }
 
@@ -245,13 +246,14 @@ fn is_misspelt(outcome: &Result<(), SqlError>) -> bool {
 
 /// A client that says who it is.
 pub(crate) struct Login<'a> {
+    pub door: Door,
     pub id: u32,
     pub user: &'a str,
     pub peer: std::net::SocketAddr,
     pub database: Option<&'a str>,
 }
 
-/// Records a login over MySQL's protocol, or the attempt.
+/// Records a login to a session, or the attempt.
 pub(crate) fn logged_in(
     engine: &crate::engine::Engine,
     login: &Login<'_>,
@@ -268,7 +270,7 @@ pub(crate) fn logged_in(
         connection: Some((login.id, &peer)),
         db: login.database,
         error: outcome.err().map(Failure::from),
-        ..FinishedRequest::new(&principal, Door::MysqlLogin, Stated::Plain("LOGIN", "LOGIN"), begun.elapsed())
+        ..FinishedRequest::new(&principal, login.door, Stated::Plain("LOGIN", "LOGIN"), begun.elapsed())
     };
     engine.requests.finished(&request, admission);
 }

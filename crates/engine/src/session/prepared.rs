@@ -217,6 +217,17 @@ impl EngineSession {
         self.statements.remove(&id);
     }
 
+    /// Whether a statement is kept under `id`.
+    pub(crate) fn has_prepared(&self, id: u32) -> bool {
+        self.statements.contains_key(&id)
+    }
+
+    /// Forgets the statements that a protocol keeps no more, which are not those with names.
+    pub(crate) fn retain_prepared(&mut self, is_kept: impl Fn(u32) -> bool) {
+        let named = &self.named_statements;
+        self.statements.retain(|id, _| is_kept(*id) || named.values().any(|named| named == id));
+    }
+
     /// Runs the statement `id`, which [`EngineSession::end_statement`] ends.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use crate::answer::{Answer, Rows};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
-use tributary_query::{QueryResult, ResultColumn, ScalarValue, SessionView, Stop};
+use tributary_query::{Nested, QueryResult, ResultColumn, ScalarValue, SessionView, Stop};
 use tributary_sql::{Explain, FileCall, Name, SelectQuery, Show, Statement};
 use tributary_types::{ErrorCode, SqlError, UserProperty};
 
@@ -42,7 +42,8 @@ impl EngineSession {
         let admitted = self.admit_query()?;
         let view = SessionView { stop: Some(self.planning_stop(timeout)), ..self.view() };
         let interrupt = self.interrupt().or_after(timeout);
-        let result = interrupt.wait(self.queries.query(&view, query, params)).await??;
+        let nested = if self.door.has_nested_values() { Nested::Kept } else { Nested::Shown };
+        let result = interrupt.wait(self.queries.query_with(&view, query, params, nested)).await??;
         let shows_states = self.variables.values().return_object_data_as_binary;
         let result = if shows_states { result } else { result.without_states() };
         Ok(self.rows(result, rows_max, interrupt, admitted))

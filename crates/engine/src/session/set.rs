@@ -122,6 +122,14 @@ impl EngineSession {
         Ok(())
     }
 
+    /// Counts the memory of other user variables than before.
+    pub(super) fn charge_user_variables(
+        &mut self,
+        variables: &BTreeMap<String, String>,
+    ) -> Result<(), SqlError> {
+        self.variables_charge.set(bytes_of(variables) as u64)
+    }
+
     /// Sets a user variable; `None` is NULL, which forgets it.
     pub(super) fn set_user_variable(&mut self, name: String, value: Option<String>) -> Result<(), SqlError> {
         let mut variables = BTreeMap::clone(&self.user_variables);

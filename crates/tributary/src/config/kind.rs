@@ -96,6 +96,14 @@ pub(super) const fn flag() -> Accepts<bool> {
     text("true or false", |text| text.to_ascii_lowercase().parse().ok())
 }
 
+/// A port, or -1 for none.
+pub(super) const fn optional_port() -> Accepts<Option<u16>> {
+    text("-1, or a whole number from 0 to 65535", |text| match text {
+        "-1" => Some(None),
+        port => port.parse().ok().map(Some),
+    })
+}
+
 /// An optional directory.
 pub(super) const fn optional_directory() -> Accepts<Option<PathBuf>> {
     text("a directory", |text| Some((!text.is_empty()).then(|| PathBuf::from(text))))

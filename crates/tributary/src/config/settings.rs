@@ -118,6 +118,12 @@ settings! {
     /// Second port of the same HTTP service (Doris's BE port); 0 picks a free one.
     webserver_port: u16 = "8040", port();
 
+    /// Port of Arrow Flight SQL; 0 picks a free one. -1: it is off.
+    arrow_flight_sql_port: Option<u16> = "-1", optional_port();
+
+    /// Limit on simultaneous sessions of Arrow Flight SQL, and on the connections on which one was used.
+    arrow_flight_max_connections: u64 = "4096", count(1, COUNT_MAX);
+
     /// Whether loads that arrive at `http_port` are redirected (307) to `webserver_port`, as by Doris's FE.
     redirect_loads: bool = "false", flag();
 

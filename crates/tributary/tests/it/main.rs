@@ -41,6 +41,7 @@ mod dynamic_partitions;
 mod existing_keys;
 mod export;
 mod fallback;
+mod flight;
 mod flood;
 mod generated_columns;
 mod go;

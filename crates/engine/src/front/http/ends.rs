@@ -5,7 +5,6 @@
 use super::HttpLoads;
 use crate::access::finished::{Door, Failure, FinishedRequest, LoadFacts, Stated};
 use crate::audit::Admission;
-use std::net::IpAddr;
 use std::time::Instant;
 use tributary_http::{LoadAnswer, LoadCode, LoadRoute, TwoPhaseOp};
 use tributary_ingest::TwoPhaseTarget;
@@ -54,10 +53,13 @@ impl HttpLoads {
                 format!("PUT /api/{}/{}/_stream_load", table.db, table.table)
             }
             (None, LoadRoute::StreamLoad) => "PUT /api/…/_stream_load".to_owned(),
+            (Some(table), LoadRoute::Flight) => format!("DoPut {}.{}", table.db, table.table),
+            (None, LoadRoute::Flight) => "DoPut".to_owned(),
             (_, LoadRoute::HttpStream) => "PUT /api/_http_stream".to_owned(),
         };
         let (door, stated) = match (load.route, load.sql) {
             (LoadRoute::StreamLoad, _) => (Door::StreamLoad, Stated::Plain(&words, "LOAD")),
+            (LoadRoute::Flight, _) => (Door::FlightLoad, Stated::Plain(&words, "LOAD")),
             (LoadRoute::HttpStream, None) => (Door::HttpStream, Stated::Plain(&words, "LOAD")),
             (LoadRoute::HttpStream, Some(sql)) if is_failure && parse_http_stream(sql).is_err() => {
                 (Door::HttpStream, Stated::Illegible(sql))
@@ -128,23 +130,6 @@ impl HttpLoads {
             db: Some(db),
             error: outcome.as_ref().err().map(Failure::from),
             ..FinishedRequest::new(principal, Door::HttpApi, Stated::Plain(words, kind), begun.elapsed())
-        };
-        self.0.requests.finished(&request, None);
-    }
-
-    /// Records a login that was refused.
-    pub(super) fn login_refused(&self, user: &str, peer: IpAddr, begun: Instant, error: &SqlError) {
-        let host = peer.to_string();
-        let principal = self.0.gate.principal(user, &host);
-        let request = FinishedRequest {
-            is_known: self.0.catalog.find_user(user, &host).is_some(),
-            error: Some(Failure::from(error)),
-            ..FinishedRequest::new(
-                &principal,
-                Door::HttpLogin,
-                Stated::Plain("LOGIN", "LOGIN"),
-                begun.elapsed(),
-            )
         };
         self.0.requests.finished(&request, None);
     }

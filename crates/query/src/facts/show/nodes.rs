@@ -9,6 +9,11 @@ fn number(value: impl Into<u64>) -> Cell {
     Cell::Text(value.into().to_string())
 }
 
+/// -1 says that Arrow Flight SQL is off.
+fn flight_port(port: Option<u16>) -> Cell {
+    port.map_or_else(|| "-1".into(), number)
+}
+
 /// The rows of the table functions `backends()` and `frontends()`, by the planner's names of these; `None` for another function.
 ///
 /// # Errors
@@ -65,7 +70,7 @@ pub(super) fn frontends(namespace: &dyn Namespace) -> Grid {
         number(facts.http_port),
         number(facts.query_port),
         "0".into(),
-        "-1".into(),
+        flight_port(facts.flight_port),
         "FOLLOWER".into(),
         "true".into(),
         "0".into(),
@@ -127,7 +132,7 @@ pub(super) fn backends(namespace: &dyn Namespace) -> Grid {
         "0".into(),
         number(facts.webserver_port),
         "0".into(),
-        "-1".into(),
+        flight_port(facts.flight_port),
         facts.start_time.into(),
         Cell::Null,
         "true".into(),

@@ -27,6 +27,8 @@ pub struct Ready {
     pub mysql: String,
     pub http: String,
     pub webserver: String,
+    /// `None`: Arrow Flight SQL is off.
+    pub flight: Option<String>,
     pub data: String,
 }
 
@@ -104,6 +106,11 @@ impl Server {
     /// The second port of HTTP loads.
     pub fn webserver_port(&self) -> u16 {
         port(&self.process.ready.webserver)
+    }
+
+    /// The port of Arrow Flight SQL, which a setting has to turn on.
+    pub fn flight_port(&self) -> u16 {
+        port(self.process.ready.flight.as_ref().expect("arrow_flight_sql_port is set"))
     }
 
     /// The server's data directory.
@@ -371,7 +378,7 @@ fn first_line(stdout: ChildStdout) -> Result<String, String> {
 }
 
 impl Ready {
-    /// Reads `tributary ready: mysql=… http=… webserver=… data=…`.
+    /// Reads `tributary ready: mysql=… http=… webserver=… data=…`, perhaps with `flight=…`.
     fn parse(line: &str) -> Result<Self, String> {
         let unknown = || format!("unknown ready line: {line}");
         let facts = line.strip_prefix("tributary ready: ").ok_or_else(unknown)?;
@@ -387,6 +394,7 @@ impl Ready {
             mysql: address("mysql")?,
             http: address("http")?,
             webserver: address("webserver")?,
+            flight: address("flight").ok(),
             data: data.to_owned(),
         })
     }

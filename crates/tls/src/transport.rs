@@ -1,22 +1,22 @@
 //! The bytes of a connection: in clear text, or encrypted. A client's first byte tells which.
 //!
-//! Not here: HTTP.
+//! Not here: what the bytes say.
 
+use crate::{Prefixed, Protocol, Tls, TlsStream, session};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tributary_tls::{Prefixed, Tls, TlsStream};
 use tributary_types::TlsSession;
 
-/// The first byte of a handshake of TLS; no method of HTTP begins with it.
+/// The first byte of a handshake of TLS; no method of HTTP, and no preface of HTTP/2, begins with it.
 const HANDSHAKE: u8 = 0x16;
 
 /// One connection.
 #[derive(Debug)]
-pub(crate) enum Transport {
+pub enum Transport {
     Plain(TcpStream),
     Tls(Box<TlsStream>),
 }
@@ -26,14 +26,18 @@ impl Transport {
     ///
     /// # Errors
     /// The client has left, or the handshake failed.
-    pub async fn accept(stream: TcpStream, tls: Option<&Tls>) -> io::Result<(Self, Option<TlsSession>)> {
+    pub async fn accept(
+        stream: TcpStream,
+        tls: Option<&Tls>,
+        protocol: Protocol,
+    ) -> io::Result<(Self, Option<TlsSession>)> {
         let Some(tls) = tls else { return Ok((Self::Plain(stream), None)) };
         let mut first = [0];
         if stream.peek(&mut first).await? == 0 || first[0] != HANDSHAKE {
             return Ok((Self::Plain(stream), None));
         }
-        let stream = tls.accept(Prefixed::new(Vec::new(), stream)).await?;
-        let session = tributary_tls::session(&stream);
+        let stream = tls.accept_for(protocol, Prefixed::new(Vec::new(), stream)).await?;
+        let session = session(&stream);
         Ok((Self::Tls(Box::new(stream)), Some(session)))
     }
 }

@@ -1,0 +1,99 @@
+//! Rows that clients put into a table: a Stream Load of Arrow's IPC format, of which only the way is another.
+
+use super::session::{Shared, Statement};
+use crate::access::Privilege;
+use crate::front::http::HttpLoads;
+use arrow::datatypes::Schema;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+use tributary_flight::{LoadRequest, LoadStream};
+use tributary_http::{
+    AnsweredLoad, ForeignLoad, LoadAnswer, LoadBody, LoadCode, LoadRoute, LoadService, stream_load_of_options,
+};
+use tributary_types::{ErrorCode, SqlError, TableRef};
+
+/// A load without a new row for this long fails.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Loads rows. Returns the number of rows that are stored.
+pub(super) async fn load(
+    shared: &Arc<Shared>,
+    request: LoadRequest,
+    rows: LoadStream,
+    left: CancellationToken,
+) -> Result<u64, SqlError> {
+    let LoadRequest { db, table, creates, is_new, schema, options, headers } = request;
+    let Some(db) = db.or_else(|| shared.database()) else {
+        return Err(SqlError::new(ErrorCode::NoDbSelected, "No database selected"));
+    };
+    let named = TableRef { db: db.clone(), table: table.clone() };
+    if let Some(schema) = schema.filter(|_| creates) {
+        create(shared, &named, &schema, is_new, left).await?;
+    } else if is_new {
+        let text =
+            format!("the load says both that {named} exists and that it must not: use mode append or create");
+        return Err(SqlError::detail(ErrorCode::WrongArguments, text));
+    }
+    let (principal, loads) = (&shared.client.principal, HttpLoads(Arc::clone(&shared.engine)));
+    let described = ForeignLoad {
+        options: &options,
+        headers: &headers,
+        format: "arrow",
+        max_bytes: shared.loads.max_bytes,
+        timeout: shared.loads.timeout,
+    };
+    let (has_begun, mut answer) = match stream_load_of_options(described, (db, table), principal.user()) {
+        Ok(request) => {
+            let body = LoadBody::from_client(rows, shared.loads.max_bytes, IDLE);
+            (true, Box::pin(loads.load_by(LoadRoute::Flight, principal, request, body)).await)
+        }
+        Err(refusal) => (false, *refusal),
+    };
+    answer.table.get_or_insert(named);
+    let outcome = if answer.is_loaded() { Ok(answer.loaded_rows) } else { Err(error_of(&answer)) };
+    let (principal, peer) = (principal.clone(), shared.client.address.ip());
+    loads.answered(AnsweredLoad { principal, peer, answer, route: LoadRoute::Flight, has_begun });
+    outcome
+}
+
+/// Creates the table of a load, unless it is there and may be.
+async fn create(
+    shared: &Arc<Shared>,
+    table: &TableRef,
+    schema: &Schema,
+    is_new: bool,
+    left: CancellationToken,
+) -> Result<(), SqlError> {
+    let (gate, principal) = (&shared.engine.gate, &shared.client.principal);
+    let is_there = || gate.table(principal, Privilege::Load, None, Some(&table.db), &table.table).is_ok();
+    if !is_new && is_there() {
+        return Ok(());
+    }
+    let text = super::create::statement(table, schema, !is_new);
+    let received_bytes = text.len() as u64;
+    shared.run(Statement::Text(text), received_bytes, None, left).await.map(drop)
+}
+
+/// The error of a load that stored nothing.
+fn error_of(answer: &LoadAnswer) -> SqlError {
+    let code = answer.sql_code.unwrap_or(match answer.code {
+        _ if answer.is_limited => ErrorCode::UserLimit,
+        Some(LoadCode::NotAuthorized) => ErrorCode::PrivilegeDenied,
+        Some(LoadCode::InvalidArgument) => ErrorCode::WrongArguments,
+        Some(LoadCode::NotImplemented) => ErrorCode::NotSupported,
+        Some(LoadCode::Timeout) => ErrorCode::ExecuteTimeout,
+        Some(LoadCode::ServiceUnavailable) => ErrorCode::Busy,
+        Some(LoadCode::Cancelled) => ErrorCode::QueryInterrupted,
+        Some(LoadCode::DataQuality | LoadCode::LabelAlreadyExists | LoadCode::OffsetAlreadyExists) => {
+            ErrorCode::InsertFailed
+        }
+        _ => ErrorCode::Unknown,
+    });
+    let mut text = answer.message.clone();
+    for more in [&answer.first_error_msg, &answer.error_url].into_iter().flatten() {
+        text.push_str(". ");
+        text.push_str(more);
+    }
+    SqlError::new(code, text).with_retry(answer.retry)
+}

@@ -8,6 +8,7 @@ use crate::{DurableLocal, MemPart, Snapshot, TableError};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{
@@ -16,8 +17,9 @@ use object_store::{
 };
 use parking_lot::Mutex;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::{Notify, Semaphore};
 use tributary_types::{
     ColumnDef, DataType, DefaultValue, Lsn, SchemaVersion, TableDef, TableId, TableSchema, Version,
@@ -174,6 +176,7 @@ pub(crate) struct FaultStore {
     inner: DurableLocal,
     faults: Arc<Mutex<Vec<(String, Fault)>>>,
     failing_reads: Arc<Mutex<Vec<String>>>,
+    read_bytes: Arc<AtomicU64>,
     aborted_uploads: Arc<AtomicUsize>,
     gate: Arc<Mutex<Option<Gate>>>,
     /// Told of each write that gets no answer.
@@ -211,6 +214,7 @@ impl FaultStore {
             inner: DurableLocal::default(),
             faults: Arc::default(),
             failing_reads: Arc::default(),
+            read_bytes: Arc::default(),
             aborted_uploads: Arc::default(),
             gate: Arc::default(),
             silent: Arc::default(),
@@ -253,6 +257,11 @@ impl FaultStore {
     /// How many multipart uploads were aborted, as a store of objects wants it.
     pub(crate) fn aborted_uploads(&self) -> usize {
         self.aborted_uploads.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes were read.
+    pub(crate) fn read_bytes(&self) -> u64 {
+        self.read_bytes.load(Ordering::Relaxed)
     }
 
     fn fails_read(&self, location: &Path) -> bool {
@@ -327,7 +336,21 @@ impl ObjectStore for FaultStore {
         if self.fails_read(location) {
             return Err(broken());
         }
-        self.inner.get_opts(location, options).await
+        let is_read = !options.head;
+        let got = self.inner.get_opts(location, options).await?;
+        if is_read {
+            self.read_bytes.fetch_add(got.range.end - got.range.start, Ordering::Relaxed);
+        }
+        Ok(got)
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        if self.fails_read(location) {
+            return Err(broken());
+        }
+        let read = self.inner.get_ranges(location, ranges).await?;
+        self.read_bytes.fetch_add(read.iter().map(|bytes| bytes.len() as u64).sum(), Ordering::Relaxed);
+        Ok(read)
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {

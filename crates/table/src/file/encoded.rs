@@ -1,21 +1,25 @@
-//! An encoded data file: its bytes in memory, its footer read, its pages checked.
+//! An encoded data file: its footer in memory, and its pages as they are asked for, which are read by ranges and checked.
 //!
 //! Large row groups are copied into another file unchanged ([`EncodedFile::encoded`]), which costs the copying of their bytes;
-//! decoding and encoding them again would take most of a compaction's time and yield nearly the same. Memory is bounded by the
-//! target file size.
+//! decoding and encoding them again would take most of a compaction's time and yield nearly the same. At most the wanted columns
+//! of one row group are in memory at a time.
 
 use super::checksums::{Checksums, ChunkPages};
 use super::deletes::Deletes;
 use super::{LiveFile, footer_fault, guarded, is_ours};
 use crate::error::{TableError, blocking};
 use crate::place::root::TableRoot;
-use bytes::Bytes;
-use object_store::ObjectStoreExt;
+use bytes::{Buf, Bytes};
 use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use parquet::DecodeResult;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection};
 use parquet::column::writer::ColumnCloseResult;
-use parquet::errors::Result as ParquetResult;
-use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder, RowGroupMetaData,
+};
+use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::{SchemaDescriptor, Type};
 use std::io::Write;
@@ -23,18 +27,34 @@ use std::ops::Range;
 use std::sync::Arc;
 use tributary_types::{ColumnId, PartitionId, Version};
 
+/// Bytes at a file's end that are read first: the footers and page indexes of most files have fewer.
+const END_BYTES: u64 = 64 * 1024;
+/// Ranges with no more bytes between them are read as one.
+const GAP_BYTES: u64 = 64 * 1024;
+
 /// See the module. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct EncodedFile {
-    bytes: Bytes,
+    source: Source,
     /// It has the page index.
     footer: ArrowReaderMetadata,
+    /// `None`: another writer's file.
+    checksums: Option<Arc<Checksums>>,
     deletes: Option<Arc<Deletes>>,
     columns_below: ColumnId,
     version: Version,
     partition: Option<PartitionId>,
+}
+
+/// Where the bytes of a file are.
+#[derive(Clone)]
+struct Source {
+    store: Arc<dyn ObjectStore>,
+    path: Path,
     /// Its path as an operator finds it.
     name: String,
+    /// As the table knows it.
+    file_bytes: u64,
 }
 
 /// Row groups that follow one another in a file.
@@ -48,48 +68,62 @@ pub(crate) enum RowGroups {
 
 /// A row group and the file that has it.
 pub(super) struct EncodedRowGroup {
-    bytes: Bytes,
+    pieces: Pieces,
     /// It has the page index.
     metadata: Arc<ParquetMetaData>,
     number: usize,
 }
 
 impl EncodedFile {
-    /// Reads the whole of `file`.
+    /// Reads the footer and the page index of `file`.
     ///
     /// # Errors
-    /// [`TableError::Storage`]; [`TableError::DamagedFile`] for a footer that can't be that of this file, and for pages whose
-    /// checksums are others than the footer says.
+    /// [`TableError::Storage`]; [`TableError::DamagedFile`] for a footer that can't be that of this file.
     pub(crate) async fn open(root: &TableRoot, live: &LiveFile) -> Result<Self, TableError> {
         let file = &live.file;
-        let doing = format!("reading the data file '{}'", file.path);
-        let failed = || TableError::storage(doing.clone());
-        let got = root.store.get(&Path::from(file.path.as_str())).await.map_err(failed())?;
-        let bytes = got.bytes().await.map_err(failed())?;
-        let (name, rows, encoded) = (root.shown(&file.path), file.rows, bytes.clone());
-        let shown = name.clone();
-        let footer =
-            blocking("opening a data file", move || guarded(&shown, || read_footer(&encoded, rows, &shown)))
-                .await?;
-        let (deletes, columns_below) = (live.deletes.clone(), file.columns_below);
+        let source = Source {
+            store: Arc::clone(&root.store),
+            path: Path::from(file.path.as_str()),
+            name: root.shown(&file.path),
+            file_bytes: file.size_bytes,
+        };
+        let (footer, checksums) = source.footer(file.rows).await?;
         Ok(Self {
-            bytes,
+            source,
             footer,
-            deletes,
-            columns_below,
+            checksums,
+            deletes: live.deletes.clone(),
+            columns_below: file.columns_below,
             version: file.version,
             partition: file.partition,
-            name,
         })
+    }
+
+    /// Reads these ranges, and what is between neighbours that are near. Pages that are in one piece are checked.
+    ///
+    /// # Errors
+    /// [`TableError::Storage`]; [`TableError::DamagedFile`] for ranges beyond the end of the file, and for pages whose checksums
+    /// are others than the footer says.
+    pub(super) async fn read(&self, ranges: &[Range<u64>]) -> Result<Pieces, TableError> {
+        let pieces = self.source.read(ranges).await?;
+        let Some(checksums) = self.checksums.clone() else { return Ok(pieces) };
+        let (metadata, name) = (Arc::clone(self.footer.metadata()), self.name().to_owned());
+        blocking("checking a data file", move || {
+            guarded(&name, || {
+                let mut all = pieces.0.iter();
+                match all.find_map(|(start, bytes)| checksums.fault(&metadata, *start, bytes)) {
+                    Some(fault) => Err(TableError::damaged_file(&name)(fault)),
+                    None => Ok(()),
+                }
+            })?;
+            Ok(pieces)
+        })
+        .await
     }
 
     /// [`super::DataFile::partition`].
     pub(super) fn partition(&self) -> Option<PartitionId> {
         self.partition
-    }
-
-    pub(super) fn bytes(&self) -> Bytes {
-        self.bytes.clone()
     }
 
     pub(super) fn footer(&self) -> ArrowReaderMetadata {
@@ -106,7 +140,7 @@ impl EncodedFile {
     }
 
     pub(crate) fn name(&self) -> &str {
-        &self.name
+        &self.source.name
     }
 
     /// The rows of those row groups that are not deleted. `None`: all of them.
@@ -207,14 +241,149 @@ impl EncodedFile {
         (0..self.footer.metadata().num_row_groups()).collect()
     }
 
-    /// These row groups, for copying.
-    pub(super) fn encoded(&self, row_groups: Vec<usize>) -> Vec<EncodedRowGroup> {
-        let encoded = |number| EncodedRowGroup {
-            bytes: self.bytes.clone(),
-            metadata: Arc::clone(self.footer.metadata()),
-            number,
+    /// Reads these columns of a row group for copying.
+    ///
+    /// # Errors
+    /// As [`EncodedFile::read`].
+    pub(super) async fn encoded(
+        &self,
+        number: usize,
+        is_wanted: impl Fn(usize) -> bool,
+    ) -> Result<EncodedRowGroup, TableError> {
+        let metadata = Arc::clone(self.footer.metadata());
+        let columns = metadata.row_group(number).columns().iter().enumerate();
+        let range_of = |column: &ColumnChunkMetaData| {
+            let (start, bytes) = column.byte_range();
+            start..start.saturating_add(bytes)
         };
-        row_groups.into_iter().map(encoded).collect()
+        let wanted = columns.filter(|(column, _)| is_wanted(*column)).map(|(_, column)| range_of(column));
+        let pieces = self.read(&wanted.collect::<Vec<_>>()).await?;
+        Ok(EncodedRowGroup { pieces, metadata, number })
+    }
+}
+
+impl Source {
+    /// The footer, with the page index, and the checksums of the pages.
+    async fn footer(&self, rows: u64) -> Result<(ArrowReaderMetadata, Option<Arc<Checksums>>), TableError> {
+        let end = self.file_bytes.saturating_sub(END_BYTES)..self.file_bytes;
+        let mut decoder = ParquetMetaDataPushDecoder::try_new(self.file_bytes)
+            .map_err(TableError::damaged_file(&self.name))?
+            .with_page_index_policy(PageIndexPolicy::Optional);
+        let mut wanted = vec![end];
+        loop {
+            let pieces = self.read(&wanted).await?;
+            let (name, file_bytes) = (self.name.clone(), self.file_bytes);
+            let step = blocking("opening a data file", move || {
+                guarded(&name, || {
+                    let (ranges, bytes) = pieces.into_parts();
+                    decoder.push_ranges(ranges, bytes).map_err(TableError::unreadable_file(&name))?;
+                    match decoder.try_decode().map_err(TableError::unreadable_file(&name))? {
+                        DecodeResult::NeedsData(ranges) => Ok(Err((decoder, ranges))),
+                        DecodeResult::Data(metadata) => {
+                            checked_footer(metadata, file_bytes, rows, &name).map(Ok)
+                        }
+                        DecodeResult::Finished => Err(TableError::damaged_file(&name)("it has no footer")),
+                    }
+                })
+            });
+            match step.await? {
+                Ok(footer) => return Ok(footer),
+                Err((again, ranges)) => (decoder, wanted) = (again, ranges),
+            }
+        }
+    }
+
+    /// Reads these ranges, and what is between neighbours that are near.
+    async fn read(&self, ranges: &[Range<u64>]) -> Result<Pieces, TableError> {
+        let is_possible = |range: &&Range<u64>| range.start <= range.end && range.end <= self.file_bytes;
+        if let Some(beyond) = ranges.iter().find(|range| !is_possible(range)) {
+            let (start, end) = (beyond.start, beyond.end);
+            let fault = format!("its footer names bytes {start} to {end}, and it has {}", self.file_bytes);
+            return Err(TableError::damaged_file(&self.name)(fault));
+        }
+        let ranges = merged(ranges);
+        let read = match ranges.is_empty() {
+            true => Vec::new(),
+            false => match self.store.get_ranges(&self.path, &ranges).await {
+                Ok(read) => read,
+                Err(error) => return Err(self.failure(error).await),
+            },
+        };
+        let is_short = |(range, bytes): (&Range<u64>, &Bytes)| bytes.len() as u64 != range.end - range.start;
+        if ranges.iter().zip(&read).any(is_short) {
+            return Err(TableError::damaged_file(&self.name)("it is shorter than the table's log says"));
+        }
+        Ok(Pieces(ranges.into_iter().map(|range| range.start).zip(read).collect()))
+    }
+
+    /// The error of a read, which may be due to the file's length.
+    async fn failure(&self, error: object_store::Error) -> TableError {
+        match self.store.head(&self.path).await {
+            Ok(meta) if meta.size != self.file_bytes => TableError::damaged_file(&self.name)(format!(
+                "it has {} bytes, and the table's log says {}",
+                meta.size, self.file_bytes
+            )),
+            _ => TableError::storage(format!("reading the data file '{}'", self.name))(error),
+        }
+    }
+}
+
+/// The ranges in order, neighbours that are near made one.
+fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut sorted: Vec<Range<u64>> =
+        ranges.iter().filter(|range| range.start < range.end).cloned().collect();
+    sorted.sort_unstable_by_key(|range| range.start);
+    let mut merged: Vec<Range<u64>> = Vec::with_capacity(sorted.len());
+    for range in sorted {
+        match merged.last_mut() {
+            Some(last) if range.start <= last.end.saturating_add(GAP_BYTES) => {
+                last.end = last.end.max(range.end)
+            }
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+/// Pieces of a file with their places, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pieces(Vec<(u64, Bytes)>);
+
+impl Pieces {
+    /// The places and the bytes.
+    pub(super) fn into_parts(self) -> (Vec<Range<u64>>, Vec<Bytes>) {
+        self.0.into_iter().map(|(start, bytes)| (start..start + bytes.len() as u64, bytes)).unzip()
+    }
+
+    /// The bytes from `start` to the end of the piece that has them.
+    fn rest(&self, start: u64) -> Option<Bytes> {
+        let before = self.0.partition_point(|(first, _)| *first <= start);
+        let (first, bytes) = self.0.get(before.checked_sub(1)?)?;
+        let skipped = usize::try_from(start - first).ok()?;
+        (skipped <= bytes.len()).then(|| bytes.slice(skipped..))
+    }
+}
+
+impl Length for Pieces {
+    fn len(&self) -> u64 {
+        self.0.last().map(|(start, bytes)| start + bytes.len() as u64).unwrap_or_default()
+    }
+}
+
+impl ChunkReader for Pieces {
+    type T = bytes::buf::Reader<Bytes>;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        let missing = || ParquetError::EOF(format!("byte {start} was not read"));
+        self.rest(start).map(Bytes::reader).ok_or_else(missing)
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        let missing = || ParquetError::EOF(format!("{length} bytes at byte {start} were not read"));
+        self.rest(start)
+            .filter(|bytes| length <= bytes.len())
+            .map(|bytes| bytes.slice(..length))
+            .ok_or_else(missing)
     }
 }
 
@@ -254,7 +423,7 @@ impl EncodedRowGroup {
             offset_index: offset_index.and_then(|columns| columns.get(number)).cloned(),
         };
         let pages = ChunkPages::new(&close);
-        writer.append_column(&self.bytes, close)?;
+        writer.append_column(&self.pieces, close)?;
         Ok(pages)
     }
 }
@@ -264,19 +433,18 @@ fn is_indexed(group: &RowGroupMetaData) -> bool {
     group.columns().iter().all(|column| column.offset_index_offset().is_some())
 }
 
-fn read_footer(bytes: &Bytes, rows: u64, name: &str) -> Result<ArrowReaderMetadata, TableError> {
-    let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-    let footer = ArrowReaderMetadata::load(bytes, options).map_err(TableError::unreadable_file(name))?;
-    let metadata = footer.metadata();
-    let checked = match footer_fault(metadata, bytes.len() as u64, Some(rows)) {
-        Some(fault) => Err(fault),
-        None => Checksums::of_footer(metadata),
-    };
-    let fault = match checked {
-        Ok(checksums) => checksums.and_then(|checksums| checksums.fault(metadata, 0, bytes)),
-        Err(fault) => Some(fault),
-    };
-    fault.map_or(Ok(footer), |fault| Err(TableError::damaged_file(name)(fault)))
+fn checked_footer(
+    metadata: ParquetMetaData,
+    file_bytes: u64,
+    rows: u64,
+    name: &str,
+) -> Result<(ArrowReaderMetadata, Option<Arc<Checksums>>), TableError> {
+    if let Some(fault) = footer_fault(&metadata, file_bytes, Some(rows)) {
+        return Err(TableError::damaged_file(name)(fault));
+    }
+    let checksums = Checksums::of_footer(&metadata).map_err(TableError::damaged_file(name))?;
+    let footer = ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new());
+    Ok((footer.map_err(TableError::unreadable_file(name))?, checksums.map(Arc::new)))
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! Columns are found by physical name; one that the file does not have gets its default.
 //!
 //! Invariant: a batch holds about [`BATCH_BYTES`] at most, however large rows are: a column of texts in one batch takes less than
-//! 2 GiB. What row groups say of their sizes are averages; where they mislead, rows are read again, fewer at a time.
+//! 2 GiB. What row groups say of their sizes are averages; where they mislead, rows are read again, fewer at a time. Beside it are
+//! the encoded columns of one row group, or only their pages with wanted rows.
 
 use super::encoded::EncodedFile;
 use super::guarded;
@@ -11,10 +12,10 @@ use crate::error::{TableError, blocking};
 use crate::view::evolve::{as_type, assemble, default_array};
 use arrow::array::{RecordBatch, new_null_array};
 use arrow::datatypes::SchemaRef;
+use parquet::DecodeResult;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
-};
+use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
+use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
 use std::ops::Range;
 use std::sync::Arc;
 use tributary_types::{ColumnId, DefaultValue, TableSchema};
@@ -29,7 +30,8 @@ const TOO_LARGE: &str = "index overflow decoding byte array";
 
 /// Rows of one file, batch by batch.
 pub(crate) struct FileReader {
-    reader: Option<ParquetRecordBatchReader>,
+    /// `None`: all rows were read, or it has failed.
+    decoder: Option<ParquetPushDecoder>,
     schema: Arc<TableSchema>,
     arrow: SchemaRef,
     columns_below: ColumnId,
@@ -88,7 +90,7 @@ impl FileReader {
         }
         let batch_rows = usize::try_from(BATCH_BYTES / row_bytes.max(1)).unwrap_or(BATCH_ROWS);
         let mut reader = Self {
-            reader: None,
+            decoder: None,
             schema: Arc::clone(schema),
             arrow,
             columns_below,
@@ -114,24 +116,24 @@ impl FileReader {
             }
         };
         let (row_groups, batch_rows) = (self.row_groups.clone(), self.batch_rows);
-        let reader =
-            guarded(&self.name, || open_reader(&self.file, row_groups, wanted, batch_rows, &self.schema))?;
-        self.reader = Some(reader);
+        let decoder =
+            guarded(&self.name, || open_decoder(&self.file, row_groups, wanted, batch_rows, &self.schema))?;
+        self.decoder = Some(decoder);
         Ok(())
     }
 
     /// The next rows, `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<RecordBatch>, TableError> {
         loop {
-            let Some(mut reader) = self.reader.take() else { return Ok(None) };
+            let Some(mut decoder) = self.decoder.take() else { return Ok(None) };
             let name = self.name.clone();
             let decoded = blocking("decoding a data file", move || {
                 guarded(&name, || {
-                    let batch = reader.next().transpose().map_err(TableError::damaged_file(&name))?;
-                    Ok((reader, batch))
+                    let decoded = decoder.try_decode().map_err(TableError::unreadable_file(&name))?;
+                    Ok((decoder, decoded))
                 })
             });
-            let (reader, batch) = match decoded.await {
+            let (mut decoder, decoded) = match decoded.await {
                 Err(TableError::DamagedFile { reason, .. })
                     if reason.contains(TOO_LARGE) && self.batch_rows > 1 =>
                 {
@@ -141,8 +143,19 @@ impl FileReader {
                 }
                 decoded => decoded?,
             };
-            let Some(batch) = batch else { return Ok(None) };
-            self.reader = Some(reader);
+            let batch = match decoded {
+                DecodeResult::NeedsData(ranges) => {
+                    let (ranges, bytes) = self.file.read(&ranges).await?.into_parts();
+                    decoder.push_ranges(ranges, bytes).map_err(TableError::unreadable_file(&self.name))?;
+                    self.decoder = Some(decoder);
+                    continue;
+                }
+                DecodeResult::Data(batch) => batch,
+                DecodeResult::Finished => return Ok(None),
+            };
+            // The row group that is being decoded has its own references to them.
+            decoder.clear_all_ranges();
+            self.decoder = Some(decoder);
             self.read += batch.num_rows();
             return self.as_rows(&batch).map(Some).map_err(TableError::damaged_file(&self.name));
         }
@@ -163,14 +176,14 @@ impl FileReader {
     }
 }
 
-fn open_reader(
+fn open_decoder(
     file: &EncodedFile,
     row_groups: Vec<usize>,
     wanted_rows: Option<RowSelection>,
     batch_rows: usize,
     schema: &TableSchema,
-) -> Result<ParquetRecordBatchReader, TableError> {
-    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file.bytes(), file.footer());
+) -> Result<ParquetPushDecoder, TableError> {
+    let builder = ParquetPushDecoderBuilder::new_with_metadata(file.footer());
     let wanted = |column: &str| schema.columns.iter().any(|known| known.physical_name == column);
     let fields = builder.schema().fields();
     let roots: Vec<usize> = (0..fields.len()).filter(|&index| wanted(fields[index].name())).collect();

@@ -298,7 +298,8 @@ impl RunWriter {
         // Earlier rows stay first.
         self.write_run().await?;
         self.begin_partition(file.partition()).await?;
-        for row_group in file.encoded(row_groups) {
+        for number in row_groups {
+            let row_group = file.encoded(number, |_| true).await?;
             let (rows, doing) = (row_group.rows(), format!("copying a row group of '{}'", file.name()));
             let copy = move |encoder: &mut Encoder| encoder.append_encoded(&row_group);
             self.open_file(&[])?.step(doing, copy).await?;

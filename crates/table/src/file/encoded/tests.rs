@@ -1,8 +1,9 @@
 use super::*;
-use crate::testing::{Bench, column, def_of, expected, logged, publish, two_columns, visible};
+use crate::file::FileReader;
+use crate::testing::{Bench, column, def_of, expected, logged, publish, text_rows, two_columns, visible};
 use crate::{StoreOptions, Table};
 use std::collections::BTreeSet;
-use tributary_types::DataType;
+use tributary_types::{DataType, TableSchema};
 
 async fn empty_table() -> (Bench, Arc<Table>) {
     let options =
@@ -25,11 +26,12 @@ async fn row_groups(table: &Table) -> BTreeSet<(i64, Vec<Vec<u8>>, String)> {
     let mut all = BTreeSet::new();
     for file in table.snapshot().files.iter() {
         let file = EncodedFile::open(table.root(), file).await.unwrap();
-        for row_group in file.encoded(file.row_groups()) {
+        for number in file.row_groups() {
+            let row_group = file.encoded(number, |_| true).await.unwrap();
             let group = row_group.group();
             let pages = group.columns().iter().map(|column| {
                 let (start, bytes) = column.byte_range();
-                row_group.bytes[start as usize..][..bytes as usize].to_vec()
+                row_group.pieces.get_bytes(start, bytes as usize).unwrap().to_vec()
             });
             let columns = group.columns().iter().map(|column| (column.statistics(), column.encodings_mask()));
             let index = &row_group.metadata.column_index().unwrap()[row_group.number];
@@ -90,9 +92,9 @@ async fn a_damaged_page_index_is_named_before_anything_is_copied() {
     let damaged = table.snapshot().files[0].clone();
     let file = EncodedFile::open(table.root(), &damaged).await.unwrap();
     let index = file.footer.metadata().row_group(0).column(0).offset_index_offset().unwrap() as usize;
-    let mut bytes = file.bytes.to_vec();
-    bytes[index..index + 4].fill(0xff);
     let path = bench.dir.path().join("demo/events-7").join(damaged.path());
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[index..index + 4].fill(0xff);
     std::fs::write(path, bytes).unwrap();
     let before = bench.data_files();
     let error = table.compact().await.unwrap_err();
@@ -101,4 +103,73 @@ async fn a_damaged_page_index_is_named_before_anything_is_copied() {
         "{error}"
     );
     assert_eq!(bench.data_files(), before);
+}
+
+/// The rows of these positions, or all, of the table's only file, and the bytes that were read for them.
+async fn read(bench: &Bench, table: &Table, columns: usize, rows: Option<&[u32]>) -> (Vec<String>, u64) {
+    let schema = &table.def().schema;
+    let schema = Arc::new(TableSchema::new(schema.version, schema.columns[..columns].to_vec()));
+    let before = bench.faults.read_bytes();
+    let file = EncodedFile::open(table.root(), &table.snapshot().files[0]).await.unwrap();
+    let mut reader = match rows {
+        Some(rows) => FileReader::of_rows(&file, rows, &schema, 0).unwrap(),
+        None => FileReader::new(&file, file.row_groups(), &schema, 0).unwrap(),
+    };
+    let mut texts = Vec::new();
+    while let Some(batch) = reader.next().await.unwrap() {
+        texts.extend(text_rows(&batch));
+    }
+    (texts, bench.faults.read_bytes() - before)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_wanted_of_a_file_is_not_read() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    flushed(&table, 0..400_000).await;
+    let bytes = table.snapshot().files[0].size_bytes();
+    assert!(bytes > 8 * END_BYTES, "{bytes}");
+    let (all, read_bytes) = read(&bench, &table, 2, None).await;
+    assert_eq!(all.len(), 400_000);
+    assert_eq!(all[399_999], "399999|n399999");
+    assert!(read_bytes > bytes * 9 / 10, "{read_bytes} of {bytes}");
+    let (ids, read_bytes) = read(&bench, &table, 1, None).await;
+    assert_eq!((ids.len(), ids[7].as_str()), (400_000, "7"));
+    assert!(read_bytes < bytes * 7 / 10, "one column of two: {read_bytes} of {bytes}");
+    let (few, few_bytes) = read(&bench, &table, 1, Some(&[5, 399_990])).await;
+    assert_eq!(few, ["5", "399990"]);
+    assert!(few_bytes < read_bytes * 3 / 4, "some pages: {few_bytes} of {read_bytes}");
+    let (few, _) = read(&bench, &table, 2, Some(&[5, 399_990])).await;
+    assert_eq!(few, ["5|n5", "399990|n399990"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_of_another_length_is_named() {
+    let (bench, table) = two_files().await;
+    let live = table.snapshot().files[0].clone();
+    let path = bench.dir.path().join("demo/events-7").join(live.path());
+    let whole = std::fs::read(&path).unwrap();
+    for bytes in [0, 5, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&path, &whole[..bytes]).unwrap();
+        let error = EncodedFile::open(table.root(), &live).await.map(drop).unwrap_err();
+        assert!(matches!(&error, TableError::DamagedFile { .. }), "{bytes}: {error}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    let error = EncodedFile::open(table.root(), &live).await.map(drop).unwrap_err();
+    assert!(matches!(&error, TableError::Storage { .. }), "{error}");
+}
+
+#[test]
+fn near_ranges_are_read_together_and_pieces_give_only_what_they_have() {
+    let gap = GAP_BYTES;
+    let near = [10..20, 0..5, 18..30, 30 + gap..40 + gap, 41 + 2 * gap..50 + 2 * gap, 7..7];
+    assert_eq!(merged(&near), [0..40 + gap, 41 + 2 * gap..50 + 2 * gap]);
+    assert!(merged(&[]).is_empty());
+    let pieces = Pieces(vec![(4, Bytes::from_static(b"abc")), (10, Bytes::from_static(b"defg"))]);
+    assert_eq!(pieces.get_bytes(5, 2).unwrap(), "bc");
+    assert_eq!(pieces.get_bytes(10, 4).unwrap(), "defg");
+    for (start, bytes) in [(3, 1), (5, 3), (8, 1), (12, 3), (15, 1)] {
+        assert!(pieces.get_bytes(start, bytes).is_err(), "{start} {bytes}");
+    }
+    assert_eq!(std::io::read_to_string(pieces.get_read(11).unwrap()).unwrap(), "efg");
 }

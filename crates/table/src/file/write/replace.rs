@@ -85,7 +85,9 @@ impl RunWriter {
         let chunks = encode(writers.map(|(_, writer)| writer).collect(), batches, None, &doing).await?;
         let mut chunks = chunks.into_iter();
         let copied = copied.iter().enumerate().filter(|(column, _)| !made.columns.contains(column));
-        let mut copied = copied.flat_map(|(_, parts)| parts.iter().flatten().copied());
+        let copied: Vec<usize> = copied.flat_map(|(_, parts)| parts.iter().flatten().copied()).collect();
+        let source = file.encoded(row_group, |column| copied.contains(&column)).await?;
+        let mut copied = copied.into_iter();
         let mut columns = Vec::with_capacity(schema.num_columns());
         for part in 0..schema.num_columns() {
             columns.push(match is_made(part) {
@@ -95,7 +97,6 @@ impl RunWriter {
                 false => ColumnSource::Copied(copied.next().expect("each other part is copied")),
             });
         }
-        let source = file.encoded(vec![row_group]).swap_remove(0);
         let open = self.open_file(&[])?;
         open.step(doing, move |encoder| encoder.append_mixed(columns, &source)).await?;
         // However large: there is one file for one.

@@ -117,6 +117,8 @@ impl Engine {
             connections: self.processes().all().len(),
             session_bytes: self.sessions_memory.used(),
             is_ready: self.health().alive > 0,
+            cache: self.facts.store.read_cache(),
+            traffic: self.facts.store.traffic(),
         };
         self.metrics.text(&self.ingest, &self.names().all_tables(), others)
     }

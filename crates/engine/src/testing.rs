@@ -44,6 +44,7 @@ impl TestEngine {
             state_dir: directory.path().to_owned(),
             tables: StorageRoot::parse(&directory.path().display().to_string()).expect("a directory"),
             table_storage: None,
+            table_cache: None,
             catalog_database: None,
             host: "127.0.0.1".to_owned(),
             group_commit_interval_ms: 10,

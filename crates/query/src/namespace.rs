@@ -176,6 +176,8 @@ pub enum LiveTable {
     Events,
     /// `server_settings`
     Settings,
+    /// `file_cache_statistics`
+    FileCache,
 }
 
 /// A connection, as `SHOW PROCESSLIST` shows it.

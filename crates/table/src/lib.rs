@@ -27,13 +27,15 @@ pub use file::{
     Checksums, ColumnStats, DataFile, Deletes, FileFormat, FileStats, FileWriter, LiveFile, RowSet, Settled,
     UnpublishedFiles, footer_fault, panic_text,
 };
-pub use options::StoreOptions;
+pub use options::{ReadCacheOptions, StoreOptions};
+pub use place::cache::CacheFacts;
 pub use place::copy::{CopiedObject, TableCopy};
 pub use place::durable::DurableLocal;
 pub use place::keep::KeepFiles;
 pub use place::s3::{S3Location, S3Options};
 pub use place::storage::TableStorage;
 pub use place::store::TableStore;
+pub use place::traffic::StoreTraffic;
 pub use table::{
     CompactReport, CopiedFiles, DeleteReport, DeltaFacts, FlushReport, FoundRows, KeptFile, KeyFinder,
     Leaving, ObjectRoot, OwnRows, Publication, Recast, Replaced, RowUpdate, SchemaChange, Stuck, SweepReport,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::time::Duration;
+use tributary_types::Portion;
 
 const MIB: u64 = 1024 * 1024;
 
@@ -39,6 +40,18 @@ pub struct StoreOptions {
     pub compact_min_files: usize,
     /// The time limit of one call to the object store.
     pub call_timeout: Duration,
+    /// Where data files of a store that is far away are cached. `None`: nowhere.
+    pub read_cache: Option<ReadCacheOptions>,
+}
+
+/// The place and the size of a local cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadCacheOptions {
+    /// On this machine, and used by nothing else.
+    pub directory: PathBuf,
+    /// The part of the space that is free for it: of these bytes, and of those of the blocks that are there already.
+    pub limit: Portion,
+    pub available_bytes: u64,
 }
 
 impl Default for StoreOptions {
@@ -58,6 +71,7 @@ impl Default for StoreOptions {
             settling_bytes: 1024 * MIB,
             compact_min_files: 16,
             call_timeout: Duration::from_secs(120),
+            read_cache: None,
         }
     }
 }

@@ -349,6 +349,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
         state_dir: settings.storage_root_path.clone(),
         tables: storage_root(settings)?,
         table_storage: settings.s3(),
+        table_cache: settings.table_cache_limit,
         catalog_database: settings.catalog_database(),
         host: match &settings.advertised_host {
             Some(host) => host.clone(),

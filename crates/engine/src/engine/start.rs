@@ -117,7 +117,9 @@ impl Engine {
         let ingest_metrics = Arc::new(IngestMetrics::new(metrics.registry())?);
         let (node, catalog) = catalog_place::open(&options).await?;
         let keys_directory = Some(options.state_dir.join("keys"));
-        let store_options = StoreOptions { node: node.id(), keys_directory, ..options.store.clone() };
+        let read_cache = table_storage::read_cache(&options)?;
+        let store_options =
+            StoreOptions { node: node.id(), keys_directory, read_cache, ..options.store.clone() };
         let store = Arc::new(store(store_options)?);
         table_storage::settle(&options, &store, &node, &catalog).await?;
         super::records::check(&catalog.jobs(&node.id()).await?)?;
@@ -147,6 +149,7 @@ impl Engine {
             catalog: Arc::clone(&catalog),
             processes: Arc::default(),
             ingest: Arc::clone(&ingest),
+            store: Arc::clone(&store),
             watch: Arc::new(Watch::new(metrics.registry(), Arc::clone(&requests.events))?),
             events: Arc::clone(&requests.events),
             settings: OnceLock::new(),
@@ -350,6 +353,7 @@ impl Engine {
             jobs: self.jobs.routine_views(),
             wrong: self.verifier.wrong(),
             lost_lines: log_lines_dropped() + self.requests.audit.lost(),
+            traffic: self.facts.store.traffic(),
         };
         self.facts.watch.look(&looked, sizes);
         watch::INTERVAL

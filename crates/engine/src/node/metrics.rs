@@ -4,7 +4,7 @@ use prometheus::{Encoder, IntCounter, IntCounterVec, IntGauge, Opts, Registry, T
 use std::sync::Arc;
 use tributary_admission::Refusal;
 use tributary_ingest::Ingest;
-use tributary_table::Table;
+use tributary_table::{CacheFacts, StoreTraffic, Table};
 use tributary_types::memory;
 
 /// All metrics of a server.
@@ -12,13 +12,15 @@ use tributary_types::memory;
 pub(crate) struct Metrics {
     registry: Registry,
     gauges: Gauges,
+    store: StoreMetrics,
 }
 
 impl Metrics {
     pub fn new() -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
         let gauges = Gauges::new(&registry)?;
-        Ok(Self { registry, gauges })
+        let store = StoreMetrics::new(&registry)?;
+        Ok(Self { registry, gauges, store })
     }
 
     /// The registry for the crates' counters.
@@ -32,6 +34,7 @@ impl Metrics {
         self.gauges.connections.set(others.connections as i64);
         self.gauges.session_bytes.set(others.session_bytes as i64);
         self.gauges.ready.set(i64::from(others.is_ready));
+        self.store.read(others.cache.as_ref(), others.traffic);
         let mut out = Vec::new();
         match TextEncoder::new().encode(&self.registry.gather(), &mut out) {
             Ok(()) => String::from_utf8_lossy(&out).into_owned(),
@@ -41,11 +44,14 @@ impl Metrics {
 }
 
 /// Values of the server's other parts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Others {
     pub connections: usize,
     pub session_bytes: u64,
     pub is_ready: bool,
+    /// Of data files in a store that is far away.
+    pub cache: Option<CacheFacts>,
+    pub traffic: Option<StoreTraffic>,
 }
 
 /// Gauges that are set when metrics are requested.
@@ -197,6 +203,90 @@ impl Gauges {
         let dropped = tributary_types::process::log_lines_dropped();
         raise(&gauges.log_lines_dropped, dropped);
         gauges.refused.iter().zip(Refusal::ALL).for_each(|(counter, kind)| raise(counter, kind.count()));
+    }
+}
+
+/// A store of tables that is far away, and the cache before it: zeros where there is none.
+#[derive(Debug)]
+struct StoreMetrics {
+    requests: IntCounter,
+    throttled: IntCounter,
+    failed: IntCounter,
+    cache_bytes: IntGauge,
+    cache_limit: IntGauge,
+    hits: IntCounter,
+    misses: IntCounter,
+    hit_bytes: IntCounter,
+    miss_bytes: IntCounter,
+    evictions: IntCounter,
+    damaged: IntCounter,
+    not_kept: IntCounter,
+}
+
+impl StoreMetrics {
+    fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let counter = |name: &str, help: &str| -> Result<IntCounter, prometheus::Error> {
+            let counter = IntCounter::new(name, help)?;
+            registry.register(Box::new(counter.clone()))?;
+            Ok(counter)
+        };
+        let gauge = |name: &str, help: &str| -> Result<IntGauge, prometheus::Error> {
+            let gauge = IntGauge::new(name, help)?;
+            registry.register(Box::new(gauge.clone()))?;
+            Ok(gauge)
+        };
+        Ok(Self {
+            requests: counter("tributary_store_requests_total", "Requests to the store of the tables")?,
+            throttled: counter(
+                "tributary_store_throttled_total",
+                "Requests that the store of the tables answered with 429 or 503, and that were sent again",
+            )?,
+            failed: counter(
+                "tributary_store_failed_total",
+                "Requests that the store of the tables answered with another error of its own, or not at all",
+            )?,
+            cache_bytes: gauge("tributary_table_cache_bytes", "Bytes of the local cache of data files")?,
+            cache_limit: gauge(
+                "tributary_table_cache_limit_bytes",
+                "Bytes that the local cache of data files may have",
+            )?,
+            hits: counter("tributary_table_cache_hits_total", "Blocks of data files that the cache had")?,
+            misses: counter(
+                "tributary_table_cache_misses_total",
+                "Blocks of data files that were read from the store",
+            )?,
+            hit_bytes: counter("tributary_table_cache_hit_bytes_total", "Bytes that the cache had")?,
+            miss_bytes: counter("tributary_table_cache_miss_bytes_total", "Bytes read from the store")?,
+            evictions: counter(
+                "tributary_table_cache_evictions_total",
+                "Blocks that made room for others in the cache",
+            )?,
+            damaged: counter(
+                "tributary_table_cache_damaged_total",
+                "Blocks of the cache that were damaged, and read from the store again",
+            )?,
+            not_kept: counter(
+                "tributary_table_cache_not_kept_total",
+                "Blocks that the cache did not keep, because its disk was busy, full or failed",
+            )?,
+        })
+    }
+
+    fn read(&self, cache: Option<&CacheFacts>, traffic: Option<StoreTraffic>) {
+        let traffic = traffic.unwrap_or_default();
+        raise(&self.requests, traffic.requests);
+        raise(&self.throttled, traffic.throttled);
+        raise(&self.failed, traffic.failed);
+        let Some(cache) = cache else { return };
+        self.cache_bytes.set(i64::try_from(cache.bytes).unwrap_or(i64::MAX));
+        self.cache_limit.set(i64::try_from(cache.limit_bytes).unwrap_or(i64::MAX));
+        raise(&self.hits, cache.hits);
+        raise(&self.misses, cache.misses);
+        raise(&self.hit_bytes, cache.hit_bytes);
+        raise(&self.miss_bytes, cache.miss_bytes);
+        raise(&self.evictions, cache.evictions);
+        raise(&self.damaged, cache.damaged);
+        raise(&self.not_kept, cache.not_kept);
     }
 }
 

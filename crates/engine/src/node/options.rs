@@ -8,7 +8,7 @@ use tributary_catalog::PostgresOptions;
 use tributary_ingest::IngestOptions;
 use tributary_query::QueryOptions;
 use tributary_table::{S3Options, StoreOptions};
-use tributary_types::{Egress, StoredVerifiers};
+use tributary_types::{Egress, Portion, StoredVerifiers};
 use url::Url;
 
 /// A setting of the server with its value, as `information_schema.server_settings` shows it.
@@ -33,6 +33,8 @@ pub struct EngineOptions {
     pub tables: StorageRoot,
     /// The store of the tables.
     pub table_storage: Option<S3Options>,
+    /// The disk space of the cache of their data files. `None`: there is none.
+    pub table_cache: Option<Portion>,
     /// The database of the catalog. `None`: it is a file in `state_dir`.
     pub catalog_database: Option<PostgresOptions>,
     /// The host that URLs in answers name.

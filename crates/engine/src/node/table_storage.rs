@@ -5,8 +5,35 @@
 use crate::node::node_file::NodeFile;
 use crate::node::options::EngineOptions;
 use crate::node::start_error::StartError;
+use std::fs;
+use std::io;
 use tributary_catalog::Catalog;
-use tributary_table::TableStore;
+use tributary_table::{ReadCacheOptions, TableStore};
+use tributary_wal::{Disk, OsDisk};
+
+/// The directory of the cache of data files in a store, in that of the server.
+const CACHE_DIRECTORY: &str = "table_cache";
+
+/// The cache of data files, if they are in a store and the setting allows one. Otherwise what an earlier run has left is deleted.
+///
+/// # Errors
+/// It can't be deleted, or the free space of the disk is not known.
+pub(crate) fn read_cache(options: &EngineOptions) -> Result<Option<ReadCacheOptions>, StartError> {
+    let directory = options.state_dir.join(CACHE_DIRECTORY);
+    let failed = |action, path| move |source| StartError::Io { action, path, source };
+    let Some(limit) = options.table_cache.filter(|_| options.table_storage.is_some()) else {
+        return match fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(failed("delete the unused cache", directory)(error))
+            }
+            _ => Ok(None),
+        };
+    };
+    let available_bytes = OsDisk
+        .available_bytes(&options.state_dir)
+        .map_err(failed("measure the free space of", options.state_dir.clone()))?;
+    Ok(Some(ReadCacheOptions { directory, limit, available_bytes }))
+}
 
 /// Compares the setting with what the node's file says, and claims a store that is new.
 ///

@@ -16,6 +16,9 @@ use tributary_query::{Cell, LiveTable};
 use tributary_types::host::unix_ms;
 use tributary_types::{TableDef, TableId, TransactionStatus};
 
+/// The node, as SHOW BACKENDS calls it.
+const BACKEND_ID: u64 = 10_001;
+
 /// The rows of a table. `shows` says whether the user may see a table's own, `reads` whether
 /// the user may read the table, `rejects` which rejected rows are shown if not all, and `shows_server` whether the user may see the rows of the server.
 pub(super) fn rows(
@@ -38,7 +41,12 @@ pub(super) fn rows(
         LiveTable::Samples if shows_server() => samples(facts),
         LiveTable::Events if shows_server() => events(facts),
         LiveTable::Settings if shows_server() => settings(facts),
-        LiveTable::Logs | LiveTable::Samples | LiveTable::Events | LiveTable::Settings => Vec::new(),
+        LiveTable::FileCache if shows_server() => file_cache(facts),
+        LiveTable::Logs
+        | LiveTable::Samples
+        | LiveTable::Events
+        | LiveTable::Settings
+        | LiveTable::FileCache => Vec::new(),
     }
 }
 
@@ -317,6 +325,34 @@ fn samples(facts: &Facts) -> Vec<Vec<Cell>> {
         row
     };
     facts.watch.samples().into_iter().map(row).collect()
+}
+
+/// One row for each figure of the cache, if there is one.
+fn file_cache(facts: &Facts) -> Vec<Vec<Cell>> {
+    let Some(cache) = facts.store.read_cache() else { return Vec::new() };
+    let directory = cache.directory.display().to_string();
+    let figures = [
+        ("limit_bytes", cache.limit_bytes),
+        ("bytes", cache.bytes),
+        ("blocks", cache.blocks),
+        ("hits", cache.hits),
+        ("misses", cache.misses),
+        ("hit_bytes", cache.hit_bytes),
+        ("miss_bytes", cache.miss_bytes),
+        ("evictions", cache.evictions),
+        ("damaged", cache.damaged),
+        ("not_kept", cache.not_kept),
+    ];
+    let row = |(name, figure): (&str, u64)| -> Vec<Cell> {
+        vec![
+            BACKEND_ID.into(),
+            facts.host.as_str().into(),
+            directory.as_str().into(),
+            name.into(),
+            figure.into(),
+        ]
+    };
+    figures.into_iter().map(row).collect()
 }
 
 fn logs(facts: &Facts) -> Vec<Vec<Cell>> {

@@ -24,7 +24,7 @@ use tributary_query::{
     SessionView,
 };
 use tributary_sql::{FileCall, FileFunction};
-use tributary_table::Table;
+use tributary_table::{Table, TableStore};
 use tributary_types::privilege::Grants;
 use tributary_types::{
     ColumnChange, ErrorCode, Principal, SqlError, TableDef, TableId, UserProperty, ViewDef,
@@ -37,6 +37,7 @@ pub(crate) struct Facts {
     pub limits: Arc<Limits>,
     pub processes: Arc<Processes>,
     pub ingest: Arc<Ingest>,
+    pub store: Arc<TableStore>,
     pub watch: Arc<Watch>,
     pub events: Arc<Events>,
     /// Settings with their origins; set before the server listens.

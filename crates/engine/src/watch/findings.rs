@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tributary_catalog::CatalogTrouble;
 use tributary_http::Health;
 use tributary_ingest::{GroupQueue, Ingest, LogView, QueueState};
-use tributary_table::Table;
+use tributary_table::{StoreTraffic, Table};
 use tributary_types::{TableId, memory};
 
 /// A log with fewer syncs in a second, while bytes wait for them, is slow.
@@ -30,6 +30,8 @@ const BEHIND_MESSAGES: u64 = 10_000;
 const BEHIND_SECONDS: u64 = 60;
 /// The clock may be set by this much without being said to have gone back.
 const CLOCK_SLACK_MS: i64 = 1000;
+/// Throttled requests to the store of the tables within a minute that are worth a look.
+const THROTTLED_MIN: u64 = 10;
 /// How long a clock that went back is a problem.
 const CLOCK_SHOWN: Duration = Duration::from_secs(300);
 
@@ -145,6 +147,8 @@ pub(crate) struct Looked<'a> {
     pub wrong: Vec<WrongTable>,
     /// Lines of the log and records of the audit log that were lost since the start.
     pub lost_lines: u64,
+    /// Requests to the store of the tables since the start, if it is far away.
+    pub traffic: Option<StoreTraffic>,
 }
 
 impl Looked<'_> {
@@ -167,6 +171,7 @@ pub(super) struct Memory {
     rejected: VecDeque<(Instant, HashMap<TableId, u64>)>,
     lost_lines: VecDeque<(Instant, u64)>,
     refused: VecDeque<(Instant, u64)>,
+    throttled: VecDeque<(Instant, u64)>,
     /// Open file descriptors, and how many there may be, as they were counted last.
     descriptors: Option<(Instant, Option<(u64, u64)>)>,
 }
@@ -190,6 +195,7 @@ impl Memory {
         found.extend(self.descriptors(now).and_then(of_descriptors));
         found.extend(self.of_lost_lines(looked.lost_lines, now));
         found.extend(self.of_process_memory(memory::refused(), now));
+        found.extend(self.of_store(looked.traffic, now));
         self.last = Some((now, now_ms));
         found
     }
@@ -304,6 +310,21 @@ impl Memory {
                 .way_out(
                     "Look at the running statements in SHOW FULL PROCESSLIST; lower exec_mem_limit, or a user's, or raise mem_limit.",
                 )
+        })
+    }
+
+    fn of_store(&mut self, traffic: Option<StoreTraffic>, now: Instant) -> Option<Finding> {
+        let times = recent_growth(&mut self.throttled, traffic?.throttled, now);
+        (times >= THROTTLED_MIN).then(|| {
+            Finding::new(
+                ProblemKind::StoreThrottles,
+                format!("The store of the tables throttled {times} requests in the last minute."),
+            )
+            .cause("It answers 503 (SlowDown) or 429: this server, or others, send it more requests than it serves.")
+            .way_out(
+                "The requests are sent again, so flushes, large loads and queries are slower and do not fail. Flush less often \
+                 (flush_age_ms, flush_bytes), give table_cache_limit more space, or ask the store for more requests.",
+            )
         })
     }
 

@@ -55,10 +55,11 @@ pub(crate) enum ProblemKind {
     ClockWentBack,
     FewFileDescriptors,
     LinesDropped,
+    StoreThrottles,
 }
 
 impl ProblemKind {
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 22] = [
         Self::WorkEnded,
         Self::NotReady,
         Self::CatalogAway,
@@ -80,6 +81,7 @@ impl ProblemKind {
         Self::ClockWentBack,
         Self::FewFileDescriptors,
         Self::LinesDropped,
+        Self::StoreThrottles,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -105,6 +107,7 @@ impl ProblemKind {
             Self::ClockWentBack => "CLOCK_WENT_BACK",
             Self::FewFileDescriptors => "FEW_FILE_DESCRIPTORS",
             Self::LinesDropped => "LINES_DROPPED",
+            Self::StoreThrottles => "STORE_THROTTLES",
         }
     }
 

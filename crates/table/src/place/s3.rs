@@ -5,6 +5,9 @@
 //!
 //! Not its business: whether the bucket belongs to this server ([`crate::TableStore::claim`]).
 
+use super::cache::ReadCache;
+use super::remote::Remote;
+use super::traffic::{Counted, StoreTraffic};
 use super::uploads::{Uploads, listed_uploads};
 use crate::error::TableError;
 use crate::options::StoreOptions;
@@ -12,7 +15,7 @@ use crate::place::storage::{ObjectStorage, TableStorage};
 use crate::place::store::TableStore;
 use async_trait::async_trait;
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
-use object_store::client::{ClientConfigKey, HttpConnector, ReqwestConnector};
+use object_store::client::{ClientConfigKey, HttpConnector};
 use object_store::multipart::MultipartStore;
 use object_store::path::Path;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
@@ -90,16 +93,22 @@ pub struct S3Options {
 }
 
 impl TableStore {
-    /// A root in S3. No request is sent yet.
+    /// A root in S3. No request is sent yet. Opens the read cache, if the options name one.
     ///
     /// # Errors
-    /// [`TableError::StoreUnfit`]: what was given cannot be used together. [`TableError::BadOption`].
+    /// [`TableError::StoreUnfit`]: what was given cannot be used together. [`TableError::BadOption`], [`TableError::Local`].
     pub fn s3(given: &S3Options, options: StoreOptions) -> Result<Self, TableError> {
         let text = given.location.to_string();
         let url = Url::parse(&text)
             .map_err(|error| TableError::BadRoot { url: text.clone(), reason: error.to_string() })?;
-        let storage = S3Storage::new(given, &url, options.call_timeout)?;
-        Self::with_storage(Arc::new(storage), url, options)
+        let cache = match &options.read_cache {
+            Some(options) => Some(Arc::new(ReadCache::open(options)?)),
+            None => None,
+        };
+        let storage = S3Storage::new(given, &url, options.call_timeout, cache.clone())?;
+        let mut store = Self::with_storage(Arc::new(storage), url, options)?;
+        store.cache = cache;
+        Ok(store)
     }
 }
 
@@ -111,10 +120,16 @@ struct S3Storage {
     bucket_url: Url,
     region: String,
     client: ClientOptions,
+    connector: Counted,
 }
 
 impl S3Storage {
-    fn new(given: &S3Options, url: &Url, call_timeout: Duration) -> Result<Self, TableError> {
+    fn new(
+        given: &S3Options,
+        url: &Url,
+        call_timeout: Duration,
+        cache: Option<Arc<ReadCache>>,
+    ) -> Result<Self, TableError> {
         let unfit = |reason: String| TableError::StoreUnfit { url: given.location.to_string(), reason };
         let S3Options { access_key, secret_key, .. } = given;
         if access_key.is_empty() != secret_key.is_empty() {
@@ -165,7 +180,9 @@ impl S3Storage {
         let bucket_url = bucket_url(given, endpoint.as_ref(), &region)
             .ok_or_else(|| unfit("the bucket and the endpoint are no address together".to_owned()))?;
         let bucket_text = bucket_url.as_str().trim_end_matches('/').to_owned();
+        let connector = Counted::default();
         let store = builder
+            .with_http_connector(connector.clone())
             .with_bucket_name(&given.location.bucket)
             .with_region(&region)
             // The address as it is, with the bucket.
@@ -180,8 +197,9 @@ impl S3Storage {
             .build()
             .map_err(|error| unfit(error.to_string()))?;
         let store = Arc::new(store);
-        let objects = ObjectStorage { objects: Arc::clone(&store) as Arc<dyn ObjectStore>, url: url.clone() };
-        Ok(Self { objects, store, bucket_url, region, client })
+        let remote = Remote::new(Arc::clone(&store) as Arc<dyn ObjectStore>, cache);
+        let objects = ObjectStorage { objects: Arc::new(remote), url: url.clone() };
+        Ok(Self { objects, store, bucket_url, region, client, connector })
     }
 }
 
@@ -223,10 +241,18 @@ impl TableStorage for S3Storage {
         self.objects.objects()
     }
 
+    fn direct(&self) -> Arc<dyn ObjectStore> {
+        Arc::new(Remote::new(Arc::clone(&self.store) as Arc<dyn ObjectStore>, None))
+    }
+
+    fn traffic(&self) -> Option<StoreTraffic> {
+        Some(self.connector.traffic())
+    }
+
     async fn abort_uploads(&self, prefix: &Path) -> Result<usize, TableError> {
         let failed =
             |doing: &str| TableError::storage(format!("{doing} unfinished uploads below '{prefix}'"));
-        let client = ReqwestConnector::default().connect(&self.client).map_err(failed("listing"))?;
+        let client = self.connector.connect(&self.client).map_err(failed("listing"))?;
         let credential = self.store.credentials().get_credential().await.map_err(failed("listing"))?;
         // Not of a prefix that only begins alike.
         let prefix = format!("{prefix}/");

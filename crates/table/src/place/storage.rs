@@ -5,6 +5,7 @@
 
 use crate::error::{TableError, blocking};
 use crate::place::durable::{DurableLocal, sweep_staged, sync_left_names};
+use crate::place::traffic::StoreTraffic;
 use async_trait::async_trait;
 use object_store::ObjectStore;
 use object_store::path::Path;
@@ -20,6 +21,11 @@ use url::Url;
 pub trait TableStorage: Send + Sync {
     /// The store. It makes writes durable before it confirms them, and supports put-if-absent.
     fn objects(&self) -> Arc<dyn ObjectStore>;
+
+    /// The store without a cache before it.
+    fn direct(&self) -> Arc<dyn ObjectStore> {
+        self.objects()
+    }
 
     /// Called before a table below `prefix` is read: from then on every name that is seen there must be durable,
     /// including one from a process that died before it could sync it.
@@ -52,6 +58,11 @@ pub trait TableStorage: Send + Sync {
     /// [`TableError::Storage`]. It may be repeated.
     async fn abort_uploads(&self, _prefix: &Path) -> Result<usize, TableError> {
         Ok(0)
+    }
+
+    /// The requests that were sent. `None`: there are none, or they are not counted.
+    fn traffic(&self) -> Option<StoreTraffic> {
+        None
     }
 
     /// A path as an operator finds it.

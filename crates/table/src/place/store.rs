@@ -3,11 +3,13 @@
 use crate::error::TableError;
 use crate::log::{DeltaLog, Writer, Written, commit_info};
 use crate::options::StoreOptions;
+use crate::place::cache::{CacheFacts, ReadCache};
 use crate::place::deadline::Deadline;
 use crate::place::durable::{DurableLocal, create_dirs};
 use crate::place::keep::{Deletions, KeepFiles};
 use crate::place::root::{Settling, TableRoot};
 use crate::place::storage::{ObjectStorage, TableStorage};
+use crate::place::traffic::StoreTraffic;
 use crate::table::Table;
 use crate::view::schema::{last_change, metadata_for, protocol_for};
 use deltalake_core::kernel::Action;
@@ -34,6 +36,8 @@ pub struct TableStore {
     zstd: ZstdLevel,
     settling: Arc<Settling>,
     deletions: Deletions,
+    /// Of files in a store that is far away.
+    pub(super) cache: Option<Arc<ReadCache>>,
 }
 
 impl TableStore {
@@ -90,7 +94,8 @@ impl TableStore {
         let settling = Arc::new(Settling::new(&options));
         let store = Arc::new(Deadline::new(storage.objects(), options.call_timeout));
         let deletions = Deletions::default();
-        Ok(Self { store, storage, url, zstd, options: Arc::new(options), settling, deletions })
+        let cache = None;
+        Ok(Self { store, storage, url, zstd, options: Arc::new(options), settling, deletions, cache })
     }
 
     #[must_use]
@@ -106,6 +111,18 @@ impl TableStore {
 
     pub(crate) fn storage(&self) -> &Arc<dyn TableStorage> {
         &self.storage
+    }
+
+    /// The figures of the read cache, if there is one.
+    #[must_use]
+    pub fn read_cache(&self) -> Option<CacheFacts> {
+        self.cache.as_ref().map(|cache| cache.facts())
+    }
+
+    /// The requests to a store that is far away.
+    #[must_use]
+    pub fn traffic(&self) -> Option<StoreTraffic> {
+        self.storage.traffic()
     }
 
     /// The URL of the storage root, ending in `/`.
@@ -135,6 +152,17 @@ impl TableStore {
     }
 
     pub(crate) fn root(&self, location: &str) -> Result<Arc<TableRoot>, TableError> {
+        self.root_in(&self.store, location)
+    }
+
+    /// The root without a cache before the store.
+    pub(crate) fn direct_root(&self, location: &str) -> Result<Arc<TableRoot>, TableError> {
+        let direct: Arc<dyn ObjectStore> =
+            Arc::new(Deadline::new(self.storage.direct(), self.options.call_timeout));
+        self.root_in(&direct, location)
+    }
+
+    fn root_in(&self, objects: &Arc<dyn ObjectStore>, location: &str) -> Result<Arc<TableRoot>, TableError> {
         let parts_are_names = location.split('/').all(|part| !matches!(part, "" | "." | ".."));
         if !parts_are_names {
             return Err(TableError::BadRoot {
@@ -146,9 +174,9 @@ impl TableStore {
         let url = self.table_url(location);
         let prefix = Path::from_url_path(url.path())
             .map_err(|error| TableError::BadRoot { url: url.to_string(), reason: error.to_string() })?;
-        let store: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(Arc::clone(&self.store), prefix.clone()));
+        let store: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(Arc::clone(objects), prefix.clone()));
         let log_store =
-            default_logstore(Arc::clone(&store), Arc::clone(&self.store), &url, &StorageConfig::default());
+            default_logstore(Arc::clone(&store), Arc::clone(objects), &url, &StorageConfig::default());
         let writer = Writer { node: self.options.node.clone(), epoch: self.options.epoch };
         Ok(Arc::new(TableRoot {
             store,

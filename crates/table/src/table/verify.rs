@@ -45,7 +45,7 @@ impl TableStore {
     /// [`TableError::NotFound`] without a log, [`TableError::Delta`], [`TableError::Storage`], and the errors of damaged entries and
     /// deletion vectors. A data file that is missing or damaged is a fault of the facts, not an error.
     pub async fn verify(&self, cut: &TableCut) -> Result<DeltaFacts, TableError> {
-        let root = self.root(cut.location())?;
+        let root = self.direct_root(cut.location())?;
         let version = u64::try_from(cut.delta_version()).unwrap_or(0);
         let state = root.log.state_at(&cut.def(), version).await?;
         let mut facts = DeltaFacts {

@@ -243,6 +243,13 @@ pub(super) const fn portion() -> Accepts<Portion> {
     text("a percentage like `10%` (1 to 100) or a number of bytes", Portion::parse)
 }
 
+pub(super) const fn optional_portion() -> Accepts<Option<Portion>> {
+    text("a percentage like `10%` (1 to 100), a number of bytes, or `0` for none", |text| match text.trim() {
+        "0" => Some(None),
+        text => Portion::parse(text).map(Some),
+    })
+}
+
 pub(super) const fn log_filter() -> Accepts<String> {
     text("a tracing filter like `info` or `tributary_ingest=debug,info`", |text| {
         EnvFilter::try_new(text).ok().map(|_| text.to_owned())

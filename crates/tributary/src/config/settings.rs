@@ -100,6 +100,9 @@ settings! {
     /// Whether an endpoint without TLS may be on another machine.
     table_storage_allow_http: bool = "false", flag();
 
+    /// Disk in `storage_root_path` that the cache of data files of `table_storage` may take: a percentage of what is free for it at the start, or bytes. 0: no cache.
+    table_cache_limit: Option<Portion> = "10%", optional_portion();
+
     /// Rights that created files and directories do not give to group and others, as in a shell. `027` lets a group read the Delta tables; the logs, the catalog, keys and error logs stay private.
     umask: u32 = "077", umask();
 

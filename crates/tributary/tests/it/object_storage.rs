@@ -303,6 +303,161 @@ fn a_store_without_conditional_puts_is_refused() {
     assert!(missing.contains("no-such-bucket"), "{missing}");
 }
 
+/// The figures of the cache of data files.
+fn cache(client: &mut Client, figure: &str) -> u64 {
+    let figures = "SELECT METRIC_VALUE FROM information_schema.file_cache_statistics WHERE METRIC_NAME = ";
+    client.value(&format!("{figures}'{figure}'")).parse().expect("a number")
+}
+
+#[test]
+fn data_files_are_read_once_and_then_from_the_disk_after_a_restart_too() {
+    let bucket = Bucket::new();
+    let mut server = bucket.server(&[("large_load_bytes", "200000")]).with_manual_table();
+    let mut client = server.connect_to("db");
+    for round in 0..3 {
+        stream_load(&server, "dt", "off_mode", &csv(round * 100_000, 20_000));
+    }
+    client.ok("SYNC");
+    let first = sums(&mut client, "dt");
+    assert!(cache(&mut client, "misses") > 0);
+    wait_until("the blocks are on the disk", || cache(&mut client, "blocks") >= 3);
+    let (misses, hits) = (cache(&mut client, "misses"), cache(&mut client, "hits"));
+    assert_eq!(sums(&mut client, "dt"), first);
+    assert_eq!(cache(&mut client, "misses"), misses);
+    assert!(cache(&mut client, "hits") > hits);
+    assert!(server.stop().success());
+    server.start_again();
+    client = server.connect_to("db");
+    assert_eq!(sums(&mut client, "dt"), first);
+    assert_eq!(cache(&mut client, "misses"), 0, "{}", server.log());
+    assert!(server.metric("tributary_table_cache_hits_total ") > 0.0);
+    assert!(server.stop().success());
+    // A block that is damaged is not believed.
+    let directory = server.data().join("table_cache");
+    let parts = std::fs::read_dir(&directory).expect("a directory");
+    let blocks =
+        parts.flat_map(|part| std::fs::read_dir(part.expect("an entry").path()).expect("a directory"));
+    for block in blocks {
+        let path = block.expect("an entry").path();
+        let mut bytes = std::fs::read(&path).expect("a block");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&path, bytes).expect("written");
+    }
+    server.start_again();
+    client = server.connect_to("db");
+    assert_eq!(sums(&mut client, "dt"), first);
+    assert!(cache(&mut client, "damaged") > 0);
+    assert_eq!(client.rows("VERIFY TABLE dt").len(), 1);
+    server.set("table_cache_limit", "0");
+    assert!(server.stop().success());
+    server.start_again();
+    assert!(!directory.exists(), "what is not used is deleted");
+    client = server.connect_to("db");
+    assert_eq!(sums(&mut client, "dt"), first);
+    assert!(client.rows("SELECT * FROM information_schema.file_cache_statistics").is_empty());
+}
+
+/// Rows of texts that do not compress, of more than two parts of an upload.
+fn large_csv() -> (String, u64, u64) {
+    let rows = 320_000;
+    let mut state = 1_u64;
+    let mut text = String::new();
+    for id in 0..rows {
+        write!(text, "{id},").expect("a String takes all");
+        for _ in 0..7 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // Nearly six bits in each letter.
+            for shift in [16, 22, 28, 34, 40, 46, 52] {
+                let letter = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+                text.push(char::from(letter[usize::try_from(state >> shift & 63).expect("small")]));
+            }
+        }
+        writeln!(text, ",{id}").expect("a String takes all");
+    }
+    (text, rows, (0..rows).sum())
+}
+
+#[test]
+fn an_upload_that_fails_in_the_middle_leaves_nothing_and_is_loaded_once_when_it_is_sent_again() {
+    let bucket = Bucket::new();
+    let server = bucket.server(&[("large_load_bytes", "1000000")]).with_manual_table();
+    let mut client = server.connect_to("db");
+    let table = bucket.table("dt");
+    let file = server.scratch().join("large.csv");
+    let (text, rows, total) = large_csv();
+    std::fs::write(&file, text).expect("written");
+    let load = |label: &str| {
+        let load = Curl::stream_load(&server, "db", "dt").header("column_separator:,");
+        load.header("group_commit:off_mode").header(&format!("label:{label}")).file(&file).load()
+    };
+    bucket.door.set(DoorMode::RefusesParts(2));
+    let failed = load("first");
+    assert!(
+        failed.failure().contains("writing the data file") || failed.failure().contains("durable"),
+        "{}",
+        failed.message()
+    );
+    assert_eq!(failed.get("retry"), "after_ms", "{}", failed.message());
+    assert!(bucket.door.refused() > 0);
+    let prefix = table.trim_start_matches(&format!("s3://{}/", bucket.name)).to_owned();
+    let data_files =
+        || bucket.store.keys(&bucket.name, &prefix).iter().filter(|key| key.ends_with(".parquet")).count();
+    wait_until("the upload is aborted", || bucket.store.uploads(&bucket.name) == 0);
+    assert_eq!((sums(&mut client, "dt").as_str(), data_files()), ("0|0|NULL", 0));
+    // The store completes the upload, and does not say so.
+    bucket.door.set(DoorMode::LosesCompletions);
+    load("first").success();
+    assert!(bucket.door.lost() > 0, "it was an upload of several parts");
+    bucket.door.set(DoorMode::Open);
+    client.ok("SYNC");
+    assert_eq!(sums(&mut client, "dt"), format!("{rows}|{rows}|{total}"));
+    assert_eq!((bucket.store.uploads(&bucket.name), data_files()), (0, 1));
+    assert_eq!(load("first").status(), "Label Already Exists");
+}
+
+#[test]
+fn a_store_that_throttles_slows_loads_and_queries_and_fails_none() {
+    let bucket = Bucket::new();
+    let server = bucket
+        .server(&[("flush_age_ms", "50"), ("large_load_bytes", "100000"), ("table_cache_limit", "0")])
+        .with_manual_table();
+    let mut client = server.connect_to("db");
+    bucket.door.set(DoorMode::Throttles(2));
+    let (mut count, mut total) = (0, 0);
+    let mut round = 0;
+    let throttled = |server: &Server| server.metric("tributary_store_throttled_total ");
+    while round < 12 || throttled(&server) < 20.0 {
+        let first = round * 10_000;
+        let (mode, rows) = [("async_mode", 50), ("off_mode", 50), ("off_mode", 9000)]
+            [usize::try_from(round % 3).expect("small")];
+        stream_load(&server, "dt", mode, &csv(first, rows));
+        count += rows;
+        total += (first..first + rows).sum::<u64>();
+        client.ok("SYNC");
+        assert_eq!(sums(&mut client, "dt"), format!("{count}|{count}|{total}"));
+        round += 1;
+    }
+    let problems = "SELECT PROBLEM FROM information_schema.problems WHERE CODE = 'STORE_THROTTLES'";
+    wait_until("the problem is named", || !client.rows(problems).is_empty());
+    // For a moment it takes nothing at all.
+    bucket.door.set(DoorMode::Throttles(1));
+    let before = bucket.door.refused();
+    let started = std::thread::scope(|scope| {
+        let load = scope.spawn(|| stream_load(&server, "dt", "off_mode", &csv(1_000_000, 9000)));
+        wait_until("it was refused several times", || bucket.door.refused() >= before + 2);
+        bucket.door.set(DoorMode::Open);
+        load.join().is_ok()
+    });
+    assert!(started, "a load waits for the store");
+    count += 9000;
+    total += (1_000_000..1_009_000).sum::<u64>();
+    client.ok("SYNC");
+    assert_eq!(sums(&mut client, "dt"), format!("{count}|{count}|{total}"));
+    assert_eq!(server.metric("tributary_flushes_failed_total "), 0.0);
+    assert_eq!(bucket.store.uploads(&bucket.name), 0);
+}
+
 #[test]
 fn uploads_that_a_crash_left_are_aborted_at_the_next_start() {
     let bucket = Bucket::new();

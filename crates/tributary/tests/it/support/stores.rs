@@ -2,7 +2,7 @@
 
 use super::Curl;
 use super::programs::s3_server;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -204,13 +204,75 @@ pub enum DoorMode {
     Loses(usize),
     /// Headers that ask for conditional puts do not arrive.
     Unconditional,
+    /// One request of this many is answered with 503 (SlowDown), and does not reach the store.
+    Throttles(usize),
+    /// Parts of uploads from this number on are answered with 500, and do not reach the store.
+    RefusesParts(u32),
+    /// The first answer to each completion of an upload is lost: the store has done what it was asked.
+    LosesCompletions,
 }
 
-/// A way to a store that can be shut, and that loses answers.
+/// A way to a store that can be shut, that throttles, and that loses answers.
 pub struct Door {
     pub url: String,
-    mode: Arc<Mutex<DoorMode>>,
-    lost: Arc<AtomicUsize>,
+    shared: Arc<DoorState>,
+}
+
+#[derive(Default)]
+struct DoorState {
+    mode: Mutex<Option<DoorMode>>,
+    asked: AtomicUsize,
+    answered: AtomicUsize,
+    lost: AtomicUsize,
+    refused: AtomicUsize,
+    /// Uploads whose completion has lost an answer.
+    completed: Mutex<HashSet<String>>,
+}
+
+impl DoorState {
+    fn mode(&self) -> DoorMode {
+        self.mode.lock().expect("no test panicked with it").unwrap_or(DoorMode::Open)
+    }
+
+    /// The answer to a request that does not reach the store.
+    fn refusal(&self, line: &str) -> Option<&'static str> {
+        let answer = match self.mode() {
+            DoorMode::Throttles(one_in)
+                if self.asked.fetch_add(1, Ordering::SeqCst) % one_in == one_in - 1 =>
+            {
+                SLOW_DOWN
+            }
+            DoorMode::RefusesParts(first) if part_number(line).is_some_and(|number| number >= first) => {
+                INTERNAL_ERROR
+            }
+            _ => return None,
+        };
+        self.refused.fetch_add(1, Ordering::SeqCst);
+        Some(answer)
+    }
+
+    /// Whether the answer to this request is lost.
+    fn loses(&self, line: &str) -> bool {
+        let is_lost = match self.mode() {
+            DoorMode::Loses(one_in) => self.answered.fetch_add(1, Ordering::SeqCst) % one_in == one_in - 1,
+            DoorMode::LosesCompletions if line.starts_with("POST ") && line.contains("uploadId=") => {
+                self.completed.lock().expect("no test panicked with it").insert(line.to_owned())
+            }
+            _ => false,
+        };
+        self.lost.fetch_add(usize::from(is_lost), Ordering::SeqCst);
+        is_lost
+    }
+}
+
+const SLOW_DOWN: &str = "HTTP/1.1 503 Slow Down\r\nContent-Length: 57\r\n\r\n\
+                         <Error><Code>SlowDown</Code><Message>m</Message></Error>\n";
+const INTERNAL_ERROR: &str = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 62\r\n\r\n\
+                              <Error><Code>InternalError</Code><Message>m</Message></Error>\n";
+
+fn part_number(line: &str) -> Option<u32> {
+    let (_, rest) = line.split_once("partNumber=")?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 impl Door {
@@ -218,40 +280,26 @@ impl Door {
         let store = endpoint.trim_start_matches("http://").trim_end_matches('/').to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let mode = Arc::new(Mutex::new(DoorMode::Open));
-        let lost = Arc::new(AtomicUsize::new(0));
-        let door = Self { url, mode: Arc::clone(&mode), lost: Arc::clone(&lost) };
-        let answers = Arc::new(AtomicUsize::new(0));
+        let shared = Arc::new(DoorState::default());
+        let door = Self { url, shared: Arc::clone(&shared) };
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let Ok(server) = TcpStream::connect(&store) else { continue };
                 let (Ok(client_2), Ok(server_2)) = (client.try_clone(), server.try_clone()) else { continue };
-                let asked = Arc::new(AtomicBool::new(false));
-                let (mode_2, asked_2) = (Arc::clone(&mode), Arc::clone(&asked));
+                // The line of the request whose answer has not begun.
+                let asked = Arc::new(Mutex::new(None));
+                let (shared_1, asked_1) = (Arc::clone(&shared), Arc::clone(&asked));
                 std::thread::spawn(move || {
-                    pass(client_2, server_2, |bytes| {
-                        asked_2.store(true, Ordering::SeqCst);
-                        let mode = *mode_2.lock().expect("no test panicked with it");
-                        if mode == DoorMode::Unconditional {
-                            hide(bytes, b"if-none-match");
-                        }
-                        mode != DoorMode::Shut
-                    });
+                    // A connection that ends is no error.
+                    let _ = pass_requests(&client_2, &server_2, &shared_1, &asked_1);
+                    end(&client_2, &server_2);
                 });
-                let (mode, lost, answers) = (Arc::clone(&mode), Arc::clone(&lost), Arc::clone(&answers));
+                let shared = Arc::clone(&shared);
                 std::thread::spawn(move || {
                     pass(server, client, |_| {
-                        let begins = asked.swap(false, Ordering::SeqCst);
-                        match *mode.lock().expect("no test panicked with it") {
-                            DoorMode::Open | DoorMode::Unconditional => true,
-                            DoorMode::Shut => false,
-                            DoorMode::Loses(one_in) if begins => {
-                                let is_lost = answers.fetch_add(1, Ordering::SeqCst) % one_in == one_in - 1;
-                                lost.fetch_add(usize::from(is_lost), Ordering::SeqCst);
-                                !is_lost
-                            }
-                            DoorMode::Loses(_) => true,
-                        }
+                        let line: Option<String> = asked.lock().expect("no test panicked with it").take();
+                        let is_lost = line.is_some_and(|line| shared.loses(&line));
+                        shared.mode() != DoorMode::Shut && !is_lost
                     });
                 });
             }
@@ -260,13 +308,61 @@ impl Door {
     }
 
     pub fn set(&self, mode: DoorMode) {
-        *self.mode.lock().expect("no test panicked with it") = mode;
+        *self.shared.mode.lock().expect("no test panicked with it") = Some(mode);
     }
 
     /// Number of answers that were lost.
     pub fn lost(&self) -> usize {
-        self.lost.load(Ordering::SeqCst)
+        self.shared.lost.load(Ordering::SeqCst)
     }
+
+    /// Number of requests that did not reach the store.
+    pub fn refused(&self) -> usize {
+        self.shared.refused.load(Ordering::SeqCst)
+    }
+}
+
+/// Passes requests on one by one, and answers the ones that do not reach the store.
+fn pass_requests(
+    mut client: &TcpStream,
+    mut server: &TcpStream,
+    shared: &DoorState,
+    asked: &Mutex<Option<String>>,
+) -> std::io::Result<()> {
+    let mut lines = BufReader::new(client);
+    loop {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            if lines.read_until(b'\n', &mut head)? == 0 {
+                return Ok(());
+            }
+        }
+        let text = String::from_utf8_lossy(&head).to_lowercase();
+        let length = text.split("\r\n").find_map(|line| line.strip_prefix("content-length:"));
+        let length: u64 = length.and_then(|length| length.trim().parse().ok()).unwrap_or(0);
+        let line = String::from_utf8_lossy(&head).lines().next().unwrap_or_default().to_owned();
+        let mode = shared.mode();
+        if mode == DoorMode::Shut {
+            return Ok(());
+        }
+        if let Some(refusal) = shared.refusal(&line) {
+            std::io::copy(&mut lines.by_ref().take(length), &mut std::io::sink())?;
+            client.write_all(refusal.as_bytes())?;
+            continue;
+        }
+        if mode == DoorMode::Unconditional {
+            hide(&mut head, b"if-none-match");
+        }
+        *asked.lock().expect("no test panicked with it") = Some(line);
+        server.write_all(&head)?;
+        std::io::copy(&mut lines.by_ref().take(length), &mut server)?;
+    }
+}
+
+fn end(one: &TcpStream, other: &TcpStream) {
+    // One that has ended already is fine.
+    let _ = one.shutdown(std::net::Shutdown::Both);
+    let _ = other.shutdown(std::net::Shutdown::Both);
 }
 
 /// Copies bytes until their end, or until `passes` refuses a piece; then both connections end.
@@ -278,9 +374,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, mut passes: impl FnMut(&mut [u8]
             break;
         }
     }
-    // One that has ended already is fine.
-    let _ = from.shutdown(std::net::Shutdown::Both);
-    let _ = to.shutdown(std::net::Shutdown::Both);
+    end(&from, &to);
 }
 
 /// Makes the header of this name another one.

@@ -216,7 +216,7 @@ fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Objec
             | Show::Privileges
             | Show::Unused(_)
             | Show::Catalogs { .. } => (Privilege::Connect, Object::Server),
-            Show::Backends | Show::Frontends | Show::FrontendConfig { .. } | Show::RecycleBin { .. } | Show::Partition { .. } => {
+            Show::Backends | Show::Frontends | Show::FrontendConfig { .. } | Show::BackendConfig { .. } | Show::RecycleBin { .. } | Show::Partition { .. } => {
                 (Privilege::Show, Object::Server)
             }
             Show::Grants { all: true, .. } | Show::Tokens { all: true, .. } => (Privilege::Grant, Object::Server),
@@ -353,7 +353,7 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         // One's own are everybody's; the right to those of another user is checked where they are changed.
         Statement::Token(_) => (Privilege::Connect, Object::Server),
         Statement::Grant(grant) | Statement::Revoke(grant) => of_grant(grant),
-        Statement::ReloadTls => (Privilege::Admin, Object::Server),
+        Statement::ReloadTls | Statement::SetConfig(_) => (Privilege::Admin, Object::Server),
         Statement::Decommission { .. } | Statement::Backup(_) | Statement::Verify(_) => {
             (Privilege::Node, Object::Server)
         }

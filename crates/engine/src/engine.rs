@@ -29,7 +29,7 @@ use crate::jobs::ServerJobs;
 use crate::load::Loads;
 use crate::node::health::{self, LastReadiness};
 use crate::node::metrics::{Metrics, Others};
-use crate::node::options::{EngineOptions, Ports, SettingView};
+use crate::node::options::{EngineOptions, Ports, ServerSettings, SettingChange};
 use crate::node::session_memory::SessionsMemory;
 use crate::queries::Queries;
 use crate::queries::namespace::{Facts, ShownJobs};
@@ -161,10 +161,44 @@ impl Engine {
         self.facts.globals.read().clone()
     }
 
-    /// Shows the server's settings in `information_schema.server_settings`. Once.
-    pub fn show_settings(&self, settings: Vec<SettingView>) {
-        // A second call would change nothing.
-        let _ = self.facts.settings.set(settings);
+    /// Sets what shows and changes the server's settings. Once.
+    pub fn set_settings(&self, settings: Arc<dyn ServerSettings>) {
+        if self.facts.settings.set(settings).is_err() {
+            tracing::warn!("the settings were given twice; the first ones stay");
+        }
+    }
+
+    /// Changes settings of the running server, which the next starts have if `persist` is one of the properties.
+    pub(crate) async fn change_settings(&self, properties: Vec<(String, String)>) -> Result<(), SqlError> {
+        let refused = |text: String| SqlError::detail(ErrorCode::Unknown, text);
+        let mut change = SettingChange { settings: Vec::new(), persists: false, resets_kept: false };
+        for (name, value) in properties {
+            let flag = match name.to_ascii_lowercase().as_str() {
+                "persist" => &mut change.persists,
+                "reset_persist" => &mut change.resets_kept,
+                _ => {
+                    change.settings.push((name, value));
+                    continue;
+                }
+            };
+            *flag = value
+                .to_ascii_lowercase()
+                .parse()
+                .map_err(|_| refused(format!("property `{name}`: `{value}` is not true or false")))?;
+        }
+        if change.resets_kept && !change.persists {
+            return Err(refused(
+                "`reset_persist` forgets what was persisted, and needs \"persist\" = \"true\"".to_owned(),
+            ));
+        }
+        if change.settings.is_empty() && !change.resets_kept {
+            return Err(refused("no setting is named: (\"name\" = \"value\")".to_owned()));
+        }
+        let Some(settings) = self.facts.settings.get().cloned() else {
+            return Err(refused("the settings of this server can't be changed".to_owned()));
+        };
+        let changed = tokio::task::spawn_blocking(move || settings.change(&change)).await;
+        changed.unwrap_or_else(|panic| Err(refused(format!("the settings could not be changed: {panic}"))))
     }
 
     /// Shows a setting of the server as a variable of sessions that begin later.

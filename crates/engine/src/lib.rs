@@ -42,7 +42,9 @@ pub use front::flight::{FlightHooks, FlightLoads};
 pub use front::http::HttpLoads;
 pub use front::mysql::MysqlHooks;
 pub use node::catalog_place::{move_to_file, move_to_postgres};
-pub use node::options::{BadStorageRoot, EngineOptions, Ports, SettingView, StorageRoot};
+pub use node::options::{
+    BadStorageRoot, EngineOptions, Ports, ServerSettings, SettingChange, SettingView, StorageRoot,
+};
 pub use node::start_error::StartError;
 pub use tributary_query::QueryOptions;
 pub use tributary_sql::STACK_BYTES;

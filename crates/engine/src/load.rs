@@ -418,7 +418,7 @@ impl Load {
         Ok(Self {
             route,
             reservation,
-            sink: LoadSink::new(table, schema, loads.options.large_load_bytes),
+            sink: LoadSink::new(table, schema, loads.options.large_load_bytes.get()),
             admitted,
             is_kept_empty: traits.source != Source::Insert || traits.in_transaction,
             two_phase_commit: traits.two_phase_commit,

@@ -14,8 +14,8 @@ use tributary_decode::{Block, BlockBuilder};
 use tributary_ingest::IngestOptions;
 use tributary_sql::Statement;
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
-use tributary_types::Portion;
 use tributary_types::{Egress, Principal, StoredVerifiers, TableRef, TableSchema};
+use tributary_types::{Live, Portion};
 use walkdir::WalkDir;
 
 pub(crate) struct TestEngine {
@@ -47,16 +47,16 @@ impl TestEngine {
             table_cache: None,
             catalog_database: None,
             host: "127.0.0.1".to_owned(),
-            group_commit_interval_ms: 10,
-            group_commit_data_bytes: 1 << 20,
-            large_load_bytes: 1 << 20,
-            session_memory_bytes: 512 << 20,
-            max_concurrent_loads: 4096,
-            error_log_keep: Duration::from_secs(3600),
+            group_commit_interval_ms: Live::new(10),
+            group_commit_data_bytes: Live::new(1 << 20),
+            large_load_bytes: Live::new(1 << 20),
+            session_memory_bytes: Live::new(512 << 20),
+            max_concurrent_loads: Live::new(4096),
+            error_log_keep: Live::new(Duration::from_secs(3600)),
             server_version: tributary_types::SERVER_VERSION.to_owned(),
-            dynamic_partition_interval: Duration::from_secs(3600),
-            verify_interval: Duration::ZERO,
-            trash_expire: Duration::from_secs(86_400),
+            dynamic_partition_interval: Live::new(Duration::from_secs(3600)),
+            verify_interval: Live::new(Duration::ZERO),
+            trash_expire: Live::new(Duration::from_secs(86_400)),
             secure_load_dir: None,
             backup_dir: None,
             password_verifiers: StoredVerifiers::Both,
@@ -65,17 +65,17 @@ impl TestEngine {
             ingest: IngestOptions {
                 wal_dirs: vec![directory.path().join("wal")],
                 retired_wal_dirs: Vec::new(),
-                wal_limit: Portion::Percent(10),
+                wal_limit: Live::new(Portion::Percent(10)),
                 wal: tributary_wal::WalOptions { segment_bytes: 1 << 20, ..Default::default() },
-                memory_limit_bytes: 64 << 20,
+                memory_limit_bytes: Live::new(64 << 20),
                 keys_dir: directory.path().join("load_keys"),
-                load_keys_max: 1_000_000,
+                load_keys_max: Live::new(1_000_000),
                 rejected_dir: directory.path().join("rejected_rows"),
-                rejected_keep: Duration::from_secs(3600),
-                rejected_bytes_max: 64 << 20,
-                label_keep: Duration::from_secs(3600),
-                precommit_timeout: Duration::from_secs(3600),
-                sweep_interval: Duration::from_secs(3600),
+                rejected_keep: Live::new(Duration::from_secs(3600)),
+                rejected_bytes_max: Live::new(64 << 20),
+                label_keep: Live::new(Duration::from_secs(3600)),
+                precommit_timeout: Live::new(Duration::from_secs(3600)),
+                sweep_interval: Live::new(Duration::from_secs(3600)),
             },
             store: StoreOptions::default(),
             spool_limit_bytes: 0,

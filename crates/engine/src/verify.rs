@@ -3,15 +3,14 @@
 //! Not here: the comparison itself, which is `tributary-ingest`'s, and the reading of pages, which a session does.
 
 use crate::ddl::Ddl;
-use crate::watch::WrongTable;
+use crate::watch::{VerifyFailure, WrongTable};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use prometheus::{IntCounter, IntGauge, Registry};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-use tributary_ingest::{Ingest, Verified};
+use tributary_ingest::{Ingest, IngestError, Verified};
 use tributary_query::Grid;
 use tributary_types::host::unix_ms;
 use tributary_types::{ErrorCode, SqlError, TableId};
@@ -31,8 +30,6 @@ const COLUMNS: [&str; 12] = [
     "Bytes",
     "Faults",
 ];
-/// How often a server that makes none by itself looks whether it is to.
-const IDLE: Duration = Duration::from_secs(3600);
 
 /// The findings of the last comparisons.
 pub(crate) struct Verifier {
@@ -41,6 +38,8 @@ pub(crate) struct Verifier {
     /// Held by the comparison that runs.
     turn: tokio::sync::Mutex<()>,
     wrong: Mutex<HashMap<TableId, WrongTable>>,
+    /// Why the last comparison could not be made; `None`: it was.
+    failure: Mutex<Option<VerifyFailure>>,
     /// The server has started less than an interval ago.
     is_young: AtomicBool,
     runs: IntCounter,
@@ -70,6 +69,7 @@ impl Verifier {
             ddl,
             turn: tokio::sync::Mutex::default(),
             wrong: Mutex::default(),
+            failure: Mutex::default(),
             is_young: AtomicBool::new(true),
             runs: counter(
                 "tributary_verify_runs_total",
@@ -97,6 +97,25 @@ impl Verifier {
         wrong
     }
 
+    /// Why the last comparison could not be made.
+    pub fn failure(&self) -> Option<VerifyFailure> {
+        self.failure.lock().clone()
+    }
+
+    fn failed(&self, error: &IngestError) {
+        self.failed.inc();
+        // A server that stops is not one that can't read its files.
+        if !matches!(error, IngestError::ShuttingDown) {
+            let mut failure = self.failure.lock();
+            let since_ms = failure.as_ref().map_or_else(unix_ms, |known| known.since_ms);
+            let table = match error {
+                IngestError::Table { table, .. } => Some(table.to_string()),
+                _ => None,
+            };
+            *failure = Some(VerifyFailure { table, text: error.to_string(), since_ms });
+        }
+    }
+
     /// Compares the logs, snapshots and Delta tables of the wanted tables, by default of all.
     // A value of its own, because the compiler cannot prove of the caller's whole future that it may change threads.
     pub fn verify(
@@ -111,7 +130,7 @@ impl Verifier {
             // Files of tables that were dropped meanwhile.
             verifier.ddl.collect_garbage_later();
             let mut verified = verified.map_err(|error| {
-                verifier.failed.inc();
+                verifier.failed(&error);
                 SqlError::detail(ErrorCode::Unknown, format!("VERIFY can't be done: {error}"))
             })?;
             verified.sort_by_key(|verified| verified.name.to_string());
@@ -119,18 +138,21 @@ impl Verifier {
         })
     }
 
-    /// Compares all tables, the first time after an interval (zero: never). Returns the time until the next comparison.
-    pub async fn verify_repeatedly(self: &Arc<Self>, interval: Duration) -> Duration {
-        if interval.is_zero() {
-            return IDLE;
+    /// Compares all tables, but not when the server has just started. `false`: it can't be done now.
+    pub async fn verify_by_the_clock(self: &Arc<Self>) -> bool {
+        if self.is_young.swap(false, Ordering::Relaxed) {
+            return true;
         }
-        if !self.is_young.swap(false, Ordering::Relaxed) {
-            match self.verify(None).await {
-                Ok(verified) => self.note(&verified, true),
-                Err(error) => tracing::warn!(error = error.detail_text(), "tables are not verified"),
+        match self.verify(None).await {
+            Ok(verified) => {
+                self.note(&verified, true);
+                true
+            }
+            Err(error) => {
+                tracing::warn!(error = error.detail_text(), "tables are not verified");
+                false
             }
         }
-        interval
     }
 
     /// Remembers verdicts, for the problems and the metrics. `all`: of all tables that there are.
@@ -139,6 +161,7 @@ impl Verifier {
         if all {
             let there: HashSet<TableId> = verified.iter().map(|verified| verified.table).collect();
             wrong.retain(|table, _| there.contains(table));
+            *self.failure.lock() = None;
         }
         for verified in verified {
             let Some(fault) = verified.faults.first() else {

@@ -17,7 +17,7 @@ mod problems;
 mod process;
 mod samples;
 
-pub(crate) use findings::{Looked, RoutineView, WrongTable};
+pub(crate) use findings::{Looked, RoutineView, VerifyFailure, WrongTable};
 pub(crate) use problems::Problem;
 pub(crate) use samples::{Sample, Sizes};
 

@@ -3,6 +3,7 @@
 //! A handler receives the head and the wire, and returns a response and, if possible, the wire: the server discards the rest of
 //! the body.
 
+mod config;
 mod console;
 mod inspect;
 mod load;
@@ -99,6 +100,8 @@ impl Handler {
             Ok(Route::StreamLoad { db, table }) => self.stream_load(&head, wire, peer, (db, table)).await,
             Ok(Route::HttpStream) => self.http_stream(&head, wire, peer).await,
             Ok(Route::Query { db }) => self.query(&head, wire, shared, db).await,
+            Ok(Route::ShowConfig) => Handled::new(self.show_config(&head, peer).await, wire),
+            Ok(Route::SetConfig) => Handled::new(self.set_config(&head, peer).await, wire),
             Ok(Route::ConsolePage) => Handled::new(reply::moved("ui/"), wire),
             Ok(Route::Console(file)) => Handled::new(console::answer(&file, &head.headers), wire),
             Ok(Route::TwoPhase { db }) => Handled::new(self.two_phase(&head, peer, &db).await, wire),

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 use tributary_tls::Tls;
+use tributary_types::Live;
 
-/// Limits of the HTTP server.
+/// Limits of the HTTP server. The ones that may change while it runs are [`Live`].
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
     /// The certificate for clients that begin with a handshake of TLS; `None`: none may.
@@ -13,7 +14,7 @@ pub struct HttpOptions {
     pub requires_tls: bool,
     /// A connection that has not sent its first request head within this time, or a later one within this time from its first
     /// byte, is closed.
-    pub head_timeout: Duration,
+    pub head_timeout: Live<Duration>,
     /// A connection that neither begins another request nor takes a byte of its answer for this long is closed.
     pub idle_timeout: Duration,
     /// A body without a new byte for this long fails its load.
@@ -21,13 +22,13 @@ pub struct HttpOptions {
     /// The longest request head in bytes; longer ones are answered 431.
     pub max_header_bytes: usize,
     /// Doris's `streaming_load_max_mb`: the largest body in MiB, on the wire and decompressed.
-    pub streaming_load_max_mb: u64,
+    pub streaming_load_max_mb: Live<u64>,
     /// Timeout of a load whose request has none.
-    pub load_timeout: Duration,
+    pub load_timeout: Live<Duration>,
     /// Connections served at once, on all ports together.
-    pub max_connections: usize,
+    pub max_connections: Live<u64>,
     /// Connections of one address, or of one network of IPv6, that are served at once.
-    pub max_connections_of_address: usize,
+    pub max_connections_of_address: Live<u64>,
     /// Connections beyond these limits, on which health and metrics are served while other requests wait for a place.
     pub max_connections_beyond: usize,
     /// How long a request waits for a place before it is refused.
@@ -48,7 +49,7 @@ pub struct HttpOptions {
     /// Redirects loads from one port to another, as Doris's FE does.
     pub redirect: Option<Redirect>,
     /// Whether the reasons for rejected rows are served only to users who log in.
-    pub error_log_needs_login: bool,
+    pub error_log_needs_login: Live<bool>,
     /// How long requests in flight may continue after shutdown was requested.
     pub shutdown_grace: Duration,
 }
@@ -58,14 +59,14 @@ impl Default for HttpOptions {
         Self {
             tls: None,
             requires_tls: false,
-            head_timeout: Duration::from_secs(10),
+            head_timeout: Live::new(Duration::from_secs(10)),
             idle_timeout: Duration::from_secs(60),
             body_idle_timeout: Duration::from_secs(60),
             max_header_bytes: 256 * 1024,
-            streaming_load_max_mb: 10_240,
-            load_timeout: crate::request::TIMEOUT_DEFAULT,
-            max_connections: 4_096,
-            max_connections_of_address: 3_072,
+            streaming_load_max_mb: Live::new(10_240),
+            load_timeout: Live::new(crate::request::TIMEOUT_DEFAULT),
+            max_connections: Live::new(4_096),
+            max_connections_of_address: Live::new(3_072),
             max_connections_beyond: 256,
             place_timeout: Duration::from_secs(30),
             max_heads_bytes: 32 * 1024 * 1024,
@@ -75,7 +76,7 @@ impl Default for HttpOptions {
             answers_as_reached: false,
             host_names: Vec::new(),
             redirect: None,
-            error_log_needs_login: false,
+            error_log_needs_login: Live::new(false),
             shutdown_grace: Duration::from_secs(30),
         }
     }
@@ -92,6 +93,6 @@ impl HttpOptions {
     /// The largest body in bytes.
     #[must_use]
     pub fn streaming_load_max_bytes(&self) -> u64 {
-        self.streaming_load_max_mb.saturating_mul(1024 * 1024)
+        self.streaming_load_max_mb.get().saturating_mul(1024 * 1024)
     }
 }

@@ -16,12 +16,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tributary_admission::{Address, Number, Waiting};
+use tributary_types::Live;
 
 /// Numbers of connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Limits {
-    pub all: usize,
-    pub of_address: usize,
+    pub all: Live<u64>,
+    pub of_address: Live<u64>,
     pub beyond: usize,
 }
 
@@ -46,12 +47,12 @@ struct State {
 
 impl State {
     /// Takes a place, that of a waiting connection if there is no other.
-    fn take(&mut self, address: Address, limits: Limits) -> bool {
-        if self.of_address.get(&address).is_some_and(|taken| *taken >= limits.of_address) {
+    fn take(&mut self, address: Address, limits: &Limits) -> bool {
+        if self.of_address.get(&address).is_some_and(|taken| *taken as u64 >= limits.of_address.get().max(1)) {
             let Some(ended) = self.waiting.remove_oldest_of(address) else { return false };
             ended.cancel();
             self.give_back(address);
-        } else if self.taken >= limits.all {
+        } else if self.taken as u64 >= limits.all.get().max(1) {
             let Some((of, _, ended)) = self.waiting.remove_one() else { return false };
             ended.cancel();
             self.give_back(of);
@@ -79,8 +80,7 @@ impl State {
 
 impl Places {
     pub fn new(limits: Limits) -> Arc<Self> {
-        let Limits { all, of_address, beyond } = limits;
-        let limits = Limits { all: all.max(1), of_address: of_address.max(1), beyond: beyond.max(1) };
+        let limits = Limits { beyond: limits.beyond.max(1), ..limits };
         Arc::new(Self { limits, state: Mutex::default(), freed: Notify::new() })
     }
 
@@ -89,7 +89,7 @@ impl Places {
         let (address, ended) = (Address::from(peer), CancellationToken::new());
         let mut state = self.state.lock();
         let number = state.next_number();
-        let is_beyond = !state.take(address, self.limits);
+        let is_beyond = !state.take(address, &self.limits);
         if is_beyond {
             state.beyond.add(address, number, ended.clone());
             if state.beyond.len() > self.limits.beyond
@@ -176,7 +176,7 @@ impl Place {
     fn try_get(&self) -> bool {
         let mut standing = self.standing.lock();
         let mut state = self.places.state.lock();
-        if self.ended.is_cancelled() || !state.take(self.address, self.places.limits) {
+        if self.ended.is_cancelled() || !state.take(self.address, &self.places.limits) {
             return false;
         }
         state.beyond.remove(self.address, standing.number);
@@ -213,8 +213,8 @@ mod tests {
     use super::*;
     use futures::FutureExt;
 
-    fn places(all: usize, of_address: usize, beyond: usize) -> Arc<Places> {
-        Places::new(Limits { all, of_address, beyond })
+    fn places(all: u64, of_address: u64, beyond: usize) -> Arc<Places> {
+        Places::new(Limits { all: Live::new(all), of_address: Live::new(of_address), beyond })
     }
 
     fn from(places: &Arc<Places>, last: u8) -> Place {

@@ -26,6 +26,8 @@ pub(crate) enum Route {
     LoadInfo { db: String },
     Cancel { db: String },
     Query { db: Option<String> },
+    ShowConfig,
+    SetConfig,
     Metrics,
     Root,
     ConsolePage,
@@ -83,6 +85,8 @@ impl Route {
             ["api", "enable_light_schema_change", db, table] => {
                 Self::LightSchemaChange { db: database(db)?, table: decoded(table)? }
             }
+            ["api", "show_config"] => Self::ShowConfig,
+            ["api", "_set_config" | "update_config"] => Self::SetConfig,
             ["api", "query", "default_cluster" | "internal"] => Self::Query { db: None },
             ["api", "query", "default_cluster" | "internal", db] => Self::Query { db: Some(database(db)?) },
             ["api", db, "get_load_state"] => Self::LoadState { db: database(db)? },
@@ -105,7 +109,7 @@ impl Route {
     const fn method(&self) -> &'static str {
         match self {
             Self::StreamLoad { .. } | Self::TwoPhase { .. } | Self::HttpStream => "PUT",
-            Self::Cancel { .. } | Self::Query { .. } => "POST",
+            Self::Cancel { .. } | Self::Query { .. } | Self::SetConfig => "POST",
             _ => "GET",
         }
     }
@@ -144,6 +148,18 @@ pub(crate) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
         .find(|(key, _)| *key == name)
         .and_then(|(_, value)| percent_decoded(&value.replace('+', " ")))
         .filter(|value| !value.is_empty())
+}
+
+/// All parameters of a query string. `None`: one is garbled.
+pub(crate) fn parameters(query: Option<&str>) -> Option<Vec<(String, String)>> {
+    let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
+    let decoded = |text: &str| percent_decoded(&text.replace('+', " "));
+    pairs
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            Some((decoded(name)?, decoded(value)?))
+        })
+        .collect()
 }
 
 /// The address that a client fetches `file` from.
@@ -206,6 +222,9 @@ mod tests {
         assert_eq!(Route::of(&Method::POST, "/api/query/default_cluster/d"), Ok(query));
         assert_eq!(Route::of(&Method::POST, "/api/query/internal"), Ok(Route::Query { db: None }));
         assert_eq!(Route::of(&Method::POST, "/api/query/hive/d"), Err(NoRoute::UnknownPath));
+        // A page that a browser shows could have it fetched.
+        assert_eq!(Route::of(&Method::GET, "/api/_set_config"), Err(NoRoute::WrongMethod("POST")));
+        assert_eq!(Route::of(&Method::POST, "/api/update_config"), Ok(Route::SetConfig));
     }
 
     #[test]
@@ -215,5 +234,9 @@ mod tests {
         assert_eq!(parameter(query, "b"), None);
         assert_eq!(parameter(Some("file="), "file"), None);
         assert_eq!(parameter(None, "file"), None);
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let all = Some(vec![pair("a b", "1"), pair("c", ""), pair("d", "x=y")]);
+        assert_eq!(parameters(Some("a+b=%31&&c&d=x=y")), all);
+        assert_eq!((parameters(None), parameters(Some("a=%ff"))), (Some(Vec::new()), None));
     }
 }

@@ -94,8 +94,8 @@ struct Server {
 impl Server {
     fn new(services: Services, options: HttpOptions, shutdown: CancellationToken) -> Self {
         let limits = Limits {
-            all: options.max_connections,
-            of_address: options.max_connections_of_address,
+            all: options.max_connections.clone(),
+            of_address: options.max_connections_of_address.clone(),
             beyond: options.max_connections_beyond,
         };
         Self {
@@ -155,10 +155,10 @@ impl Server {
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let options = &self.handler.options;
         let unread = AtomicBool::new(false);
-        let watch = Arc::new(HeadWatch::new(Deadline::new(options.head_timeout, options.idle_timeout)));
+        let watch = Arc::new(HeadWatch::new(Deadline::new(options.head_timeout.get(), options.idle_timeout)));
         let mut peer = Peer::of(&stream, peer);
         let accepted =
-            timeout(options.head_timeout, Transport::accept(stream, options.tls.as_deref(), Protocol::Http1));
+            timeout(options.head_timeout.get(), Transport::accept(stream, options.tls.as_deref(), Protocol::Http1));
         let (stream, tls) = tokio::select! {
             accepted = accepted => accepted??,
             () = self.shutdown.cancelled() => return Ok(()),
@@ -183,7 +183,7 @@ impl Server {
         // A token of its own: connections do not meet at the lock of the server's token.
         let shutdown = self.shutdown.child_token();
         let mut stopping = false;
-        let mut look = pin!(sleep(options.head_timeout));
+        let mut look = pin!(sleep(options.head_timeout.get()));
         loop {
             tokio::select! {
                 done = poll_fn(|context| connection.poll_without_shutdown(context)) => {
@@ -274,7 +274,7 @@ impl Server {
             return self.answer_at(place, request, peer, unread).await;
         } else {
             Refusal::HttpConnections.log(|left_out| {
-                let max_connections = options.max_connections;
+                let max_connections = options.max_connections.get();
                 tracing::warn!(peer = %peer.ip, max_connections, left_out, "too many HTTP connections: a request is refused");
             });
             unread.store(true, Ordering::Relaxed);
@@ -283,7 +283,8 @@ impl Server {
                 format!(
                     "too many connections: requests are being served on all {} (http_max_connections), or on all {} of this \
                      address (http_max_connections_per_address); try it again later",
-                    options.max_connections, options.max_connections_of_address
+                    options.max_connections.get(),
+                    options.max_connections_of_address.get()
                 ),
             )
         };

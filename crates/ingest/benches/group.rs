@@ -17,7 +17,7 @@ use tributary_ingest::{
     TransactionInfo,
 };
 use tributary_table::{StoreOptions, Table, TableStore};
-use tributary_types::Portion;
+use tributary_types::{Live, Portion};
 use tributary_types::{SchemaVersion, TableDef, TableId, TableProperties, TableSchema, TxnId};
 use tributary_wal::{MemDisk, WalOptions};
 
@@ -71,17 +71,17 @@ async fn open(def: &Arc<TableDef>) -> (Arc<Ingest>, Arc<Table>) {
     let options = IngestOptions {
         wal_dirs: vec![PathBuf::from("/wal")],
         retired_wal_dirs: Vec::new(),
-        wal_limit: Portion::Bytes(4 << 30),
+        wal_limit: Live::new(Portion::Bytes(4 << 30)),
         wal: WalOptions::default(),
-        memory_limit_bytes: 4 << 30,
+        memory_limit_bytes: Live::new(4 << 30),
         keys_dir: PathBuf::from("/keys"),
-        load_keys_max: 1_000_000,
+        load_keys_max: Live::new(1_000_000),
         rejected_dir: PathBuf::from("/rejected"),
-        rejected_keep: LONG,
-        rejected_bytes_max: 1 << 30,
-        label_keep: LONG,
-        precommit_timeout: LONG,
-        sweep_interval: LONG,
+        rejected_keep: Live::new(LONG),
+        rejected_bytes_max: Live::new(1 << 30),
+        label_keep: Live::new(LONG),
+        precommit_timeout: Live::new(LONG),
+        sweep_interval: Live::new(LONG),
     };
     let (ingest, _) = Ingest::open(
         options,

@@ -91,8 +91,8 @@ impl Ingest {
         let keys = LoadKeys::open(
             Arc::clone(&disk),
             options.keys_dir.clone(),
-            options.label_keep,
-            options.load_keys_max,
+            options.label_keep.clone(),
+            options.load_keys_max.clone(),
         );
         let keys =
             keys.map_err(|error| IngestError::Recovery(format!(
@@ -102,15 +102,15 @@ impl Ingest {
         let rejected = RejectedRows::open(
             Arc::clone(&disk),
             options.rejected_dir.clone(),
-            options.rejected_keep,
-            options.rejected_bytes_max,
+            options.rejected_keep.clone(),
+            options.rejected_bytes_max.clone(),
         );
         let rejected = rejected
             .map_err(|error| IngestError::Recovery(format!("rejected rows can't be read: {error}")))?;
         let core = Arc::new(Core {
             transactions: Arc::new(Transactions::new(logs.next_txn)),
             metrics,
-            memory: Arc::new(MemoryBudget::new(options.memory_limit_bytes)),
+            memory: Arc::new(MemoryBudget::new(options.memory_limit_bytes.clone())),
             keys: Arc::new(keys),
             rejected: Arc::new(rejected),
             finished: FinishedGroups::default(),

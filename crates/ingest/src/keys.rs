@@ -38,7 +38,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 use tributary_decode::Counts;
 use tributary_types::lock::{Rank, Ranked};
-use tributary_types::{ChannelOffset, Label, LoadKey, LoadKeyId, LoadName, TableId, TxnId, host};
+use tributary_types::{ChannelOffset, Label, Live, LoadKey, LoadKeyId, LoadName, TableId, TxnId, host};
 use tributary_wal::Disk;
 
 /// Recent records go to a file when there are this many, even if the log needs no release.
@@ -193,8 +193,8 @@ impl State {
 pub(crate) struct LoadKeys {
     state: Ranked<State>,
     store: KeyStore,
-    keep: Duration,
-    limit: u64,
+    keep: Live<Duration>,
+    limit: Live<u64>,
 }
 
 impl LoadKeys {
@@ -202,7 +202,12 @@ impl LoadKeys {
     ///
     /// # Errors
     /// Those of the disk; a file is damaged.
-    pub fn open(disk: Arc<dyn Disk>, dir: PathBuf, keep: Duration, limit: u64) -> io::Result<Self> {
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        dir: PathBuf,
+        keep: Live<Duration>,
+        limit: Live<u64>,
+    ) -> io::Result<Self> {
         let store = KeyStore::open(disk, dir)?;
         let channels = store.channels()?.into_iter().map(|channel| (channel.last.id, channel)).collect();
         let state = State { channels, ..State::default() };
@@ -211,7 +216,7 @@ impl LoadKeys {
 
     /// Records from before this time no longer count.
     fn before_ms(&self) -> i64 {
-        host::unix_ms() - self.keep.as_millis() as i64
+        host::unix_ms() - self.keep.get().as_millis() as i64
     }
 
     /// The answer to the first load with a name, if it is known.
@@ -361,8 +366,9 @@ impl LoadKeys {
             let text = format!("{recent} of them wait for a file, which can't be written");
             return Err(IngestError::KeysUnreadable(text));
         }
-        if recent + self.store.stored().keys >= self.limit {
-            return Err(IngestError::TooManyKeys { limit: self.limit });
+        let limit = self.limit.get();
+        if recent + self.store.stored().keys >= limit {
+            return Err(IngestError::TooManyKeys { limit });
         }
         Ok(())
     }
@@ -448,8 +454,8 @@ impl LoadKeys {
             files: stored.files,
             channels: state.channels.len() as u64,
             memory_bytes: recent * RECENT_BYTES + stored.memory_bytes,
-            limit: self.limit,
-            keep_seconds: self.keep.as_secs(),
+            limit: self.limit.get(),
+            keep_seconds: self.keep.get().as_secs(),
         }
     }
 }

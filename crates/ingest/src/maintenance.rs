@@ -37,6 +37,8 @@ use tributary_types::{TransactionStatus, host};
 
 /// How often labels are purged and prepared loads are looked at.
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);
+/// The longest time between two looks for files that left their tables long enough ago.
+const SWEEP_INTERVAL_MAX: Duration = Duration::from_secs(3600);
 
 impl Ingest {
     /// Starts all background work on tables and logs. It runs until the tasks are aborted; in a simulation, which gets no
@@ -70,7 +72,7 @@ impl Ingest {
 
     async fn keep_sweeping(self: Arc<Self>) {
         loop {
-            tasks::sleep(self.options.sweep_interval).await;
+            tasks::pause(&self.options.sweep_interval, SWEEP_INTERVAL_MAX).await;
             for table in self.tables() {
                 // One table's panic must not stop the sweep of the others.
                 drop(self.watcher.catch("sweep", sweep(&table)).await);
@@ -84,7 +86,7 @@ impl Ingest {
 
     async fn purge(&self) {
         let now_ms = host::unix_ms();
-        let before_ms = now_ms - self.options.label_keep.as_millis() as i64;
+        let before_ms = now_ms - self.options.label_keep.get().as_millis() as i64;
         self.core.transactions.purge(before_ms);
         if let Err(error) = self.labels.purge(before_ms).await {
             tracing::warn!(%error, "old labels can't be purged now");
@@ -92,7 +94,7 @@ impl Ingest {
         if let Ok(_releasing) = self.releasing.try_read() {
             self.purge_files().await;
         }
-        let late_ms = now_ms - self.options.precommit_timeout.as_millis() as i64;
+        let late_ms = now_ms - self.options.precommit_timeout.get().as_millis() as i64;
         let late: Vec<_> = {
             let prepared = self.prepared.lock();
             prepared.keys().filter_map(|&txn| self.core.transactions.by_id(txn)).collect()

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tributary_types::{UserKey, host};
+use tributary_types::{Live, UserKey, host};
 
 /// How long a load waits for memory before it is refused.
 pub const MEMORY_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -33,7 +33,7 @@ const RESERVED_BYTES_MIN_SIMULATED: u64 = 512;
 /// Bytes of rows in memory, and who waits for them to become fewer.
 #[derive(Debug)]
 pub struct MemoryBudget {
-    limit: u64,
+    limit: Live<u64>,
     wait_max: Duration,
     in_groups: AtomicU64,
     in_memtables: AtomicU64,
@@ -56,8 +56,9 @@ pub struct MemoryBudget {
 
 impl MemoryBudget {
     #[must_use]
-    pub fn new(limit_bytes: u64) -> Self {
+    pub fn new(limit_bytes: Live<u64>) -> Self {
         Self {
+            bodies: Bodies::new(limit_bytes.clone()),
             limit: limit_bytes,
             wait_max: MEMORY_WAIT_MAX,
             in_groups: AtomicU64::new(0),
@@ -69,7 +70,6 @@ impl MemoryBudget {
             line: Line::default(),
             head: AtomicU64::new(0),
             pace: Pace::default(),
-            bodies: Bodies::new(limit_bytes),
             freed: Notify::new(),
             flush_wanted: Notify::new(),
         }
@@ -82,8 +82,8 @@ impl MemoryBudget {
     }
 
     #[must_use]
-    pub const fn limit(&self) -> u64 {
-        self.limit
+    pub fn limit(&self) -> u64 {
+        self.limit.get()
     }
 
     /// Bytes of rows in groups that are not published yet.
@@ -101,26 +101,28 @@ impl MemoryBudget {
     /// Whether loads on their way in hold so much that they should move to data files.
     #[must_use]
     pub fn is_crowded(&self) -> bool {
-        self.in_flight() > self.limit / 4
+        self.in_flight() > self.limit() / 4
     }
 
     /// Whether one group takes a large part of the budget.
-    pub(crate) const fn is_large(&self, group_bytes: u64) -> bool {
-        group_bytes > self.limit / 4
+    pub(crate) fn is_large(&self, group_bytes: u64) -> bool {
+        group_bytes > self.limit() / 4
     }
 
     /// Whether loads wait, or will soon, because of memory in groups, which no flush frees.
     pub(crate) fn groups_are_in_the_way(&self) -> bool {
         let (in_groups, head) = (self.in_groups(), self.head.load(Ordering::Relaxed));
-        let will_be = self.used() > self.limit - self.limit / 8 && in_groups > self.limit / 2;
-        will_be || (head > 0 && in_groups.saturating_add(head) > self.limit)
+        let limit = self.limit();
+        let will_be = self.used() > limit - limit / 8 && in_groups > limit / 2;
+        will_be || (head > 0 && in_groups.saturating_add(head) > limit)
     }
 
     /// Whether loads wait or are about to.
     #[must_use]
     pub fn is_pressed(&self) -> bool {
         let (used, head) = (self.used(), self.head.load(Ordering::Relaxed));
-        used > self.limit / 2 || (head > 0 && used.saturating_add(head) > self.limit)
+        let limit = self.limit();
+        used > limit / 2 || (head > 0 && used.saturating_add(head) > limit)
     }
 
     /// How many loads wait.
@@ -155,7 +157,7 @@ impl MemoryBudget {
         // Boxed: keeps the futures of loads that need not wait small.
         Box::pin(tasks::timeout(self.wait_max, self.wait_in_line(user, bytes)))
             .await
-            .ok_or_else(|| IngestError::MemoryFull { used: self.used(), limit: self.limit })
+            .ok_or_else(|| IngestError::MemoryFull { used: self.used(), limit: self.limit() })
     }
 
     /// [`MemoryBudget::admit`] for a load of a table with keys: when memory runs short, it waits for its [turn](crate::memory::pace) first.
@@ -167,7 +169,7 @@ impl MemoryBudget {
             return self.admit(user, bytes).await;
         }
         Box::pin(async {
-            let room = || self.is_pressed().then(|| self.limit.saturating_sub(self.taken()));
+            let room = || self.is_pressed().then(|| self.limit().saturating_sub(self.taken()));
             let _turn = self.pace.turn(user, bytes, &self.freed, room).await;
             self.admit(user, bytes).await
         })
@@ -228,7 +230,7 @@ impl MemoryBudget {
     /// # Errors
     /// [`IngestError::PreparedFull`]: others that wait hold too much. A single one may hold more.
     pub(crate) fn prepare(&self, bytes: u64) -> Result<(), IngestError> {
-        let limit = self.limit / 2;
+        let limit = self.limit() / 2;
         let mut held = self.prepared.load(Ordering::Relaxed);
         loop {
             if bytes > 0 && held > 0 && held.saturating_add(bytes) > limit {
@@ -283,8 +285,8 @@ impl MemoryBudget {
         self.fits(self.taken(), bytes)
     }
 
-    const fn fits(&self, taken: u64, bytes: u64) -> bool {
-        taken == 0 || taken.saturating_add(bytes) <= self.limit
+    fn fits(&self, taken: u64, bytes: u64) -> bool {
+        taken == 0 || taken.saturating_add(bytes) <= self.limit()
     }
 
     /// Reserves memory for a load, if there is enough: of several at the same moment, the ones that fit together succeed.
@@ -370,7 +372,7 @@ impl InFlight {
     /// set.
     pub fn try_set(&mut self, bytes: u64) -> bool {
         let more = bytes.saturating_sub(self.bytes);
-        let (limit, own) = (self.budget.limit, self.bytes);
+        let (limit, own) = (self.budget.limit(), self.bytes);
         // A single load may take what it needs.
         let grown =
             |held: u64| (more == 0 || held <= own || held.saturating_add(more) <= limit).then(|| held + more);
@@ -397,7 +399,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_load_waits_until_a_flush_made_room() {
-        let budget = Arc::new(MemoryBudget::new(100));
+        let budget = Arc::new(MemoryBudget::new(Live::new(100)));
         budget.enter_group(90);
         let waiting = tokio::spawn({
             let budget = Arc::clone(&budget);
@@ -410,7 +412,7 @@ mod tests {
 
     #[test]
     fn what_loads_on_their_way_hold_is_counted_in_sum_and_given_back() {
-        let budget = Arc::new(MemoryBudget::new(100));
+        let budget = Arc::new(MemoryBudget::new(Live::new(100)));
         let (mut one, mut other) = (InFlight::new(&budget), InFlight::new(&budget));
         one.set(20);
         other.set(5);
@@ -425,7 +427,7 @@ mod tests {
 
     #[test]
     fn what_a_body_claims_is_refused_above_the_budget_unless_it_is_alone() {
-        let budget = Arc::new(MemoryBudget::new(100));
+        let budget = Arc::new(MemoryBudget::new(Live::new(100)));
         let (mut one, mut other) = (InFlight::new(&budget), InFlight::new(&budget));
         assert!(one.try_set(150));
         assert!(!other.try_set(1));
@@ -444,7 +446,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_small_load_does_not_overtake_a_large_one_that_waits() {
-        let budget = Arc::new(MemoryBudget::new(100));
+        let budget = Arc::new(MemoryBudget::new(Live::new(100)));
         budget.enter_group(60);
         let mut large = Box::pin(budget.admit(UserKey::default(), 50));
         assert!(!is_let_in(&mut large));
@@ -457,7 +459,7 @@ mod tests {
 
     #[tokio::test]
     async fn room_is_given_once_although_many_wait_for_it() {
-        let budget = Arc::new(MemoryBudget::new(100));
+        let budget = Arc::new(MemoryBudget::new(Live::new(100)));
         budget.enter_group(100);
         let mut loads: Vec<_> = (0..10).map(|_| Box::pin(budget.admit(UserKey::default(), 30))).collect();
         assert!(!loads.iter_mut().any(is_let_in));
@@ -477,7 +479,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_load_that_is_given_up_holds_nobody_up() {
-        let budget = Arc::new(MemoryBudget::new(100));
+        let budget = Arc::new(MemoryBudget::new(Live::new(100)));
         budget.enter_group(60);
         let mut large = Box::pin(budget.admit(UserKey::default(), 90));
         let mut small = Box::pin(budget.admit(UserKey::default(), 10));
@@ -491,7 +493,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_load_is_refused_when_no_flush_comes() {
-        let budget = Arc::new(MemoryBudget { wait_max: Duration::from_millis(1), ..MemoryBudget::new(100) });
+        let budget = Arc::new(MemoryBudget {
+            wait_max: Duration::from_millis(1),
+            ..MemoryBudget::new(Live::new(100))
+        });
         budget.enter_group(100);
         let error = budget.admit(UserKey::default(), 1).await.unwrap_err();
         assert!(error.to_string().contains("100 of 100 bytes"), "{error}");
@@ -500,7 +505,7 @@ mod tests {
     #[tokio::test]
     async fn loads_that_come_in_one_moment_take_no_more_than_there_is() {
         const MIB: u64 = 1 << 20;
-        let budget = Arc::new(MemoryBudget::new(64 * MIB));
+        let budget = Arc::new(MemoryBudget::new(Live::new(64 * MIB)));
         let loads = 64;
         let barrier = std::sync::Barrier::new(loads);
         let most = AtomicU64::new(0);
@@ -527,7 +532,7 @@ mod tests {
 
     #[test]
     fn prepared_loads_take_half_of_the_memory_at_most_but_for_a_single_one() {
-        let budget = Arc::new(MemoryBudget::new(100));
+        let budget = Arc::new(MemoryBudget::new(Live::new(100)));
         budget.prepare(70).expect("the first one may be large");
         let error = budget.prepare(1).unwrap_err();
         assert!(error.to_string().contains("70 of the 50 bytes"), "{error}");
@@ -546,13 +551,18 @@ mod tests {
     #[test]
     #[should_panic(expected = "2 bytes leave the groups' memory, which are 1")]
     fn more_than_is_there_cannot_leave() {
-        let budget = MemoryBudget::new(100);
+        let budget = MemoryBudget::new(Live::new(100));
         budget.enter_group(1);
         budget.leave_group(2);
     }
 
     #[tokio::test]
     async fn a_load_larger_than_the_budget_passes_when_nothing_else_is_in_memory() {
-        drop(Arc::new(MemoryBudget::new(100)).admit(UserKey::default(), 1000).await.expect("admitted"));
+        drop(
+            Arc::new(MemoryBudget::new(Live::new(100)))
+                .admit(UserKey::default(), 1000)
+                .await
+                .expect("admitted"),
+        );
     }
 }

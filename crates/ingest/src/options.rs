@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_types::{Portion, SchemaVersion, TableId, TableSchema, TxnId};
+use tributary_types::{Live, Portion, SchemaVersion, TableId, TableSchema, TxnId};
 use tributary_wal::WalOptions;
 
 /// Persists retained labels and the positions of sources beyond the life of the log. Implemented by the catalog.
@@ -37,24 +37,24 @@ pub struct IngestOptions {
     pub wal_dirs: Vec<PathBuf>,
     /// Directories of logs that may still contain rows but accept no new tables.
     pub retired_wal_dirs: Vec<PathBuf>,
-    pub wal_limit: Portion,
+    pub wal_limit: Live<Portion>,
     pub wal: WalOptions,
     /// Bytes of rows in memory (groups and memtables) at which loads wait for flushes.
-    pub memory_limit_bytes: u64,
+    pub memory_limit_bytes: Live<u64>,
     /// A directory for files of idempotency keys.
     pub keys_dir: PathBuf,
     /// The most idempotency keys that are kept; beyond them, loads with keys are refused.
-    pub load_keys_max: u64,
+    pub load_keys_max: Live<u64>,
     /// A directory for files of rejected rows.
     pub rejected_dir: PathBuf,
     /// How long rejected rows are kept.
-    pub rejected_keep: Duration,
+    pub rejected_keep: Live<Duration>,
     /// The most bytes of those files; beyond them, the oldest are deleted.
-    pub rejected_bytes_max: u64,
+    pub rejected_bytes_max: Live<u64>,
     /// How long a label or an idempotency key stays used after its transaction's end.
-    pub label_keep: Duration,
+    pub label_keep: Live<Duration>,
     /// A prepared two-phase load is aborted after this time.
-    pub precommit_timeout: Duration,
-    /// How often files that left their tables long enough ago are deleted.
-    pub sweep_interval: Duration,
+    pub precommit_timeout: Live<Duration>,
+    /// How often files that left their tables long enough ago are deleted; at least once an hour.
+    pub sweep_interval: Live<Duration>,
 }

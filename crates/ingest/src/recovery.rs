@@ -68,7 +68,7 @@ impl Logs {
         let dirs = options.wal_dirs.iter().chain(&options.retired_wal_dirs);
         dirs.zip(&self.wals)
             .map(|(dir, wal)| {
-                Arc::new(WalSpace::new(dir.clone(), wal.clone(), Arc::clone(disk), options.wal_limit))
+                Arc::new(WalSpace::new(dir.clone(), wal.clone(), Arc::clone(disk), options.wal_limit.clone()))
             })
             .collect()
     }

@@ -29,7 +29,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tributary_decode::Reject;
 use tributary_types::lock::{Rank, Ranked};
-use tributary_types::{Label, TableId, TxnId, host};
+use tributary_types::{Label, Live, TableId, TxnId, host};
 use tributary_wal::{Disk, Entry};
 
 /// The most rejected rows that are kept of one load.
@@ -151,8 +151,8 @@ pub(crate) struct RejectedRows {
     store: RejectStore,
     /// Held by the one that writes or deletes files.
     changing: Mutex<()>,
-    keep: Duration,
-    bytes_max: u64,
+    keep: Live<Duration>,
+    bytes_max: Live<u64>,
 }
 
 impl RejectedRows {
@@ -160,7 +160,12 @@ impl RejectedRows {
     ///
     /// # Errors
     /// Those of the disk.
-    pub fn open(disk: Arc<dyn Disk>, dir: PathBuf, keep: Duration, bytes_max: u64) -> io::Result<Self> {
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        dir: PathBuf,
+        keep: Live<Duration>,
+        bytes_max: Live<u64>,
+    ) -> io::Result<Self> {
         let (store, in_files) = RejectStore::open(disk, dir)?;
         let state = State { in_files, ..State::default() };
         let state = Ranked::new(Rank::RejectedRows, state);
@@ -169,7 +174,7 @@ impl RejectedRows {
 
     /// Records from before this time are deleted.
     fn before_ms(&self) -> i64 {
-        host::unix_ms() - self.keep.as_millis() as i64
+        host::unix_ms() - self.keep.get().as_millis() as i64
     }
 
     /// Restores the rejected rows of a load that the log has.
@@ -257,7 +262,7 @@ impl RejectedRows {
     /// Those of the disk.
     pub fn purge(&self) -> io::Result<()> {
         let _changing = self.changing.lock();
-        self.store.purge(self.before_ms(), self.bytes_max)
+        self.store.purge(self.before_ms(), self.bytes_max.get())
     }
 
     /// Rejected rows of stored loads since the start, by table.

@@ -5,7 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tributary_types::host;
+use tributary_types::{Live, host};
+
+/// How often a pause looks whether its setting has changed.
+const LOOK: Duration = Duration::from_secs(60);
 
 /// Runs tasks independently of the callers.
 #[derive(Clone, Debug)]
@@ -64,6 +67,20 @@ pub(crate) async fn blocking<T: Send + 'static>(
 
 pub(crate) async fn sleep(duration: Duration) {
     host::sleep(duration, || tokio::time::sleep(duration)).await;
+}
+
+/// Waits as long as a setting says, at most `max`. If the setting is lowered meanwhile, it ends soon.
+pub(crate) async fn pause(time: &Live<Duration>, max: Duration) {
+    let mut waited = Duration::ZERO;
+    loop {
+        let left = time.get().min(max).saturating_sub(waited);
+        if left.is_zero() {
+            return;
+        }
+        let step = left.min(LOOK);
+        sleep(step).await;
+        waited += step;
+    }
 }
 
 /// `None` if the time was over first.

@@ -11,11 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio_util::sync::CancellationToken;
 use tributary_admission::{Address, Number, Waiting};
+use tributary_types::Live;
 
 /// The places of one server.
 #[derive(Debug)]
 pub(crate) struct Places {
-    sessions_max: usize,
+    sessions_max: Live<u64>,
     sessions: AtomicUsize,
     logins_max: usize,
     logins: Mutex<Logins>,
@@ -29,14 +30,18 @@ struct Logins {
 }
 
 impl Places {
-    pub fn new(sessions_max: usize, logins_max: usize) -> Arc<Self> {
+    pub fn new(sessions_max: Live<u64>, logins_max: usize) -> Arc<Self> {
         let sessions = AtomicUsize::new(0);
         Arc::new(Self { sessions_max, sessions, logins_max: logins_max.max(1), logins: Mutex::default() })
     }
 
+    fn sessions_max(&self) -> usize {
+        usize::try_from(self.sessions_max.get()).unwrap_or(usize::MAX)
+    }
+
     /// Whether not even an operator would get a session.
     pub fn are_all_taken(&self) -> bool {
-        self.sessions.load(Ordering::Relaxed) > self.sessions_max
+        self.sessions.load(Ordering::Relaxed) > self.sessions_max()
     }
 
     /// Takes a place to log in.
@@ -56,7 +61,7 @@ impl Places {
 
     /// Takes the place of a session; `None` if there is none.
     pub fn open_session(self: &Arc<Self>, is_operator: bool) -> Option<SessionPlace> {
-        let max = self.sessions_max + usize::from(is_operator);
+        let max = self.sessions_max().saturating_add(usize::from(is_operator));
         let more = |taken: usize| (taken < max).then_some(taken + 1);
         self.sessions.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
         Some(SessionPlace(Arc::clone(self)))
@@ -103,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_oldest_login_of_the_busiest_address_makes_room() {
-        let places = Places::new(1, 4);
+        let places = Places::new(Live::new(1), 4);
         let from = |last: u8| places.log_in(IpAddr::from([10, 0, 0, last]));
         let is_ended = |place: &LoginPlace| place.ended.is_cancelled();
         let quiet = from(1);
@@ -121,7 +126,7 @@ mod tests {
 
     #[test]
     fn one_session_more_than_the_limit_is_for_an_operator() {
-        let places = Places::new(2, 4);
+        let places = Places::new(Live::new(2), 4);
         let first = places.open_session(false).expect("a place");
         let _second = places.open_session(true).expect("a place");
         assert!(places.open_session(false).is_none() && !places.are_all_taken());

@@ -71,7 +71,7 @@ fn admit(connections: &mut JoinSet<()>, shared: &Arc<Shared>, stream: TcpStream,
         debug!(%peer, %error, "cannot set TCP_NODELAY");
     }
     if shared.places.are_all_taken() {
-        let max_connections = shared.options.max_connections;
+        let max_connections = shared.options.max_connections.get();
         Refusal::MysqlSessions.log(|left_out| {
             warn!(%peer, max_connections, left_out, "too many MySQL connections: one is refused");
         });

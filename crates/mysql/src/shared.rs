@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tributary_tls::Tls;
-use tributary_types::AuthPlugin;
+use tributary_types::{AuthPlugin, Live};
 
 /// Limits of the MySQL front end, and its encryption.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct ServeOptions {
     /// The plugin that the greeting names. Clients with another one are asked again.
     pub auth_plugin: AuthPlugin,
     /// Sessions at a time; further clients get error 1040, but for one operator.
-    pub max_connections: usize,
+    pub max_connections: Live<u64>,
     /// Clients that log in at a time; a further one ends another's attempt.
     pub max_logins: usize,
     /// The longest packet that a client may send, in bytes (1 KiB to 1 GiB); a longer one gets error
@@ -51,7 +51,7 @@ impl Default for ServeOptions {
             tls: None,
             requires_tls: false,
             auth_plugin: AuthPlugin::Native,
-            max_connections: 1024,
+            max_connections: Live::new(1024),
             max_logins: 256,
             max_allowed_packet: 64 << 20,
             max_prepared_statements: 16_382,
@@ -85,7 +85,7 @@ impl Shared {
         shutdown: CancellationToken,
     ) -> Self {
         let units = (options.packet_memory_bytes / PACKET_MEMORY_UNIT).clamp(1, Semaphore::MAX_PERMITS);
-        let places = Places::new(options.max_connections, options.max_logins);
+        let places = Places::new(options.max_connections.clone(), options.max_logins);
         let packet_memory = Arc::new(Semaphore::new(units));
         Self { hooks, options, shutdown, places, password_key: PasswordKey::default(), packet_memory }
     }

@@ -10,6 +10,7 @@ use client::{Client, DEPRECATE_EOF, Login, err_code, frame, is_err, is_ok};
 use fake::{start, start_with};
 use std::time::Duration;
 use tributary_mysql::{CapabilityFlags, ServeOptions};
+use tributary_types::Live;
 
 const QUERY: u8 = 3;
 const PREPARE: u8 = 0x16;
@@ -463,7 +464,7 @@ async fn a_user_is_changed_with_the_new_users_password_only() {
 
 #[tokio::test]
 async fn one_client_too_many_is_refused_with_the_reason_and_an_operator_gets_in() {
-    let server = start_with(ServeOptions { max_connections: 1, ..ServeOptions::default() }).await;
+    let server = start_with(ServeOptions { max_connections: Live::new(1), ..ServeOptions::default() }).await;
     let _first = server.connect().await;
     let alice = Login { user: "alice", password: "secret", ..Login::default() };
     let refused = Client::connect(server.address, alice).await.map(drop).unwrap_err();
@@ -479,7 +480,7 @@ async fn one_client_too_many_is_refused_with_the_reason_and_an_operator_gets_in(
 
 #[tokio::test]
 async fn silent_clients_take_no_place_of_a_session_and_make_room_for_others() {
-    let options = ServeOptions { max_connections: 2, max_logins: 3, ..ServeOptions::default() };
+    let options = ServeOptions { max_connections: Live::new(2), max_logins: 3, ..ServeOptions::default() };
     let server = start_with(options).await;
     let mut silent = Vec::new();
     for _ in 0..10 {

@@ -18,9 +18,8 @@ use std::time::Duration;
 use tributary_ddl::Logs;
 use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, LabelStore, RecoveryReport};
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
-use tributary_types::Portion;
 use tributary_types::{
-    ColumnDef, DataType, DbId, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
+    ColumnDef, DataType, DbId, Live, Portion, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
 };
 use tributary_wal::{Disk, MemDisk, WalOptions};
 use url::Url;
@@ -138,7 +137,7 @@ impl Process {
         let options = IngestOptions {
             retired_wal_dirs: Vec::new(),
             wal_dirs: (0..plan.wal_dirs).map(|number| PathBuf::from(format!("/wal-{number}"))).collect(),
-            wal_limit: Portion::Bytes(1 << 30),
+            wal_limit: Live::new(Portion::Bytes(1 << 30)),
             wal: WalOptions {
                 segment_bytes: plan.segment_bytes,
                 max_spare_segments: plan.max_spares,
@@ -147,15 +146,15 @@ impl Process {
                 salt_seed: Some(salt),
                 ..WalOptions::default()
             },
-            memory_limit_bytes: plan.memory_bytes,
+            memory_limit_bytes: Live::new(plan.memory_bytes),
             keys_dir: PathBuf::from("/keys"),
-            load_keys_max: 1_000_000,
+            load_keys_max: Live::new(1_000_000),
             rejected_dir: PathBuf::from("/rejected"),
-            rejected_keep: Duration::from_secs(1_000_000),
-            rejected_bytes_max: 1 << 30,
-            label_keep: Duration::from_secs(1_000_000),
-            precommit_timeout: Duration::from_secs(1_000_000),
-            sweep_interval: Duration::from_secs(3600),
+            rejected_keep: Live::new(Duration::from_secs(1_000_000)),
+            rejected_bytes_max: Live::new(1 << 30),
+            label_keep: Live::new(Duration::from_secs(1_000_000)),
+            precommit_timeout: Live::new(Duration::from_secs(1_000_000)),
+            sweep_interval: Live::new(Duration::from_secs(3600)),
         };
         let metrics = IngestMetrics::new(&prometheus::Registry::new()).map_err(|error| error.to_string())?;
         let (ingest, report) = Ingest::open(
@@ -190,11 +189,11 @@ impl Process {
 pub fn table_store(hardware: &Hardware, plan: &Plan) -> Result<TableStore, String> {
     let options = StoreOptions {
         node: "sim".to_owned(),
-        flush_bytes: plan.flush_bytes,
-        flush_age_ms: plan.flush_age_ms,
-        target_file_bytes: 64 << 10,
-        checkpoint_every: plan.checkpoint_every,
-        keep_removed_files_ms: plan.keep_removed_ms,
+        flush_bytes: Live::new(plan.flush_bytes),
+        flush_age_ms: Live::new(plan.flush_age_ms),
+        target_file_bytes: Live::new(64 << 10),
+        checkpoint_every: Live::new(plan.checkpoint_every),
+        keep_removed_files_ms: Live::new(plan.keep_removed_ms),
         compact_min_files: plan.compact_min_files,
         ..StoreOptions::default()
     };

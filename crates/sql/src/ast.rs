@@ -6,8 +6,8 @@
 
 use crate::file_calls::FileCall;
 use crate::parse::{
-    Backup, BrokerLoad, CreateTableAs, Export, JobsBy, Outfile, PartitionBy, PartitionItem, Recover,
-    RecycledId, Verify, ViewStatement,
+    Backup, BrokerLoad, CreateTableAs, Export, HiddenProperties, JobsBy, Outfile, PartitionBy, PartitionItem,
+    Recover, RecycledId, Verify, ViewStatement,
 };
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
@@ -100,6 +100,8 @@ pub enum Statement {
     RoutineLoad(Box<RoutineLoad>),
     Backup(Box<Backup>),
     Verify(Verify),
+    /// `ADMIN SET FRONTEND CONFIG ("name" = "value", …)`
+    SetConfig(HiddenProperties),
     Export(Box<Export>),
     CancelExport {
         db: Option<String>,
@@ -970,6 +972,9 @@ pub enum Show {
         db: Option<String>,
     },
     FrontendConfig {
+        filter: Option<ShowFilter>,
+    },
+    BackendConfig {
         filter: Option<ShowFilter>,
     },
     /// `history`: also jobs that have ended. `db` is where no job is named.

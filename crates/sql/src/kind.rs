@@ -15,7 +15,7 @@ pub enum Change {
     Schema,
     /// Users, roles, rights, passwords or tokens.
     Rights,
-    /// Global variables, limits of users or the certificate.
+    /// Settings, global variables, limits of users or the certificate.
     Setting,
     /// A job that loads, exports or changes a schema.
     Job,
@@ -69,7 +69,9 @@ impl Statement {
             | Self::Revoke(_) => Some(Change::Rights),
             Self::Set(items) if items.iter().any(is_password) => Some(Change::Rights),
             Self::Set(items) if items.iter().any(is_global) => Some(Change::Setting),
-            Self::SetProperty(_) | Self::ReloadTls | Self::Decommission { .. } => Some(Change::Setting),
+            Self::SetProperty(_) | Self::SetConfig(_) | Self::ReloadTls | Self::Decommission { .. } => {
+                Some(Change::Setting)
+            }
             Self::RoutineLoad(_)
             | Self::CancelLoad { .. }
             | Self::CancelExport { .. }
@@ -130,6 +132,7 @@ impl Statement {
             | Self::Decommission { cancels: true, .. } => "CANCEL",
             Self::Backup(_) => "BACKUP",
             Self::Verify(_) => "VERIFY",
+            Self::SetConfig(_) => "ADMIN",
             Self::Export(_) => "EXPORT",
             Self::CleanLabel { .. } => "CLEAN",
             Self::Query(_) | Self::Outfile(_) | Self::SelectInto { .. } => "SELECT",

@@ -1,5 +1,6 @@
 //! One statement's text → [`Statement`]: looks at the first words and dispatches.
 
+mod admin;
 mod backup;
 mod broker_load;
 pub(crate) mod compat;
@@ -223,7 +224,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         "RENAME" => mysql::rename_tables(cursor),
         "DO" => mysql::compute(cursor),
         "CHECK" | "ANALYZE" | "OPTIMIZE" | "REPAIR" | "CHECKSUM" => mysql::maintain(cursor),
-        "ADMIN" => show::admin(cursor),
+        "ADMIN" => admin::admin(cursor),
         other => Err(unsupported::statement(other).unwrap_or_else(|| cursor.expected("a statement"))),
     }
 }

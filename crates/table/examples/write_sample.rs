@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tributary_table::{Publication, StoreOptions, Table, TableStore};
 use tributary_types::{
-    ColumnDef, ColumnId, DataType, DefaultValue, Lsn, SchemaVersion, TableDef, TableId, TableSchema, Version,
+    ColumnDef, ColumnId, DataType, DefaultValue, Live, Lsn, SchemaVersion, TableDef, TableId, TableSchema,
+    Version,
 };
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -118,7 +119,7 @@ async fn truncated(store: &TableStore) -> Outcome<()> {
 #[tokio::main]
 async fn main() -> Outcome<()> {
     let directory = std::env::args().nth(1).map(PathBuf::from).ok_or("usage: write_sample DIRECTORY")?;
-    let options = StoreOptions { checkpoint_every: 2, ..StoreOptions::default() };
+    let options = StoreOptions { checkpoint_every: Live::new(2), ..StoreOptions::default() };
     let store = TableStore::local(&directory, options)?;
     plain(&store).await?;
     evolved(&store).await?;

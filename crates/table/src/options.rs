@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::time::Duration;
-use tributary_types::Portion;
+use tributary_types::{Live, Portion};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -15,17 +15,17 @@ pub struct StoreOptions {
     /// The epoch of the right to write these tables: it grows whenever that right changes hands. Delta commits carry it.
     pub epoch: u64,
     /// A memtable is due for a flush at this many bytes of Arrow memory.
-    pub flush_bytes: u64,
+    pub flush_bytes: Live<u64>,
     /// A publication is due for a flush at this age.
-    pub flush_age_ms: u64,
+    pub flush_age_ms: Live<u64>,
     /// A data file is closed when its encoded size reaches this.
-    pub target_file_bytes: u64,
+    pub target_file_bytes: Live<u64>,
     /// Parquet's Zstd level, 1 to 22.
     pub zstd_level: i32,
     /// A Delta checkpoint is written after this many commits.
-    pub checkpoint_every: u64,
+    pub checkpoint_every: Live<u64>,
     /// How long files that left the table are retained for readers of older Delta versions.
-    pub keep_removed_files_ms: u64,
+    pub keep_removed_files_ms: Live<u64>,
     /// A directory on this machine for the keys of data files, which are made again when they are not there. `None`: they
     /// stay in memory.
     pub keys_directory: Option<PathBuf>,
@@ -59,12 +59,12 @@ impl Default for StoreOptions {
         Self {
             node: "node-1".to_owned(),
             epoch: 0,
-            flush_bytes: 64 * MIB,
-            flush_age_ms: 60_000,
-            target_file_bytes: 128 * MIB,
+            flush_bytes: Live::new(64 * MIB),
+            flush_age_ms: Live::new(60_000),
+            target_file_bytes: Live::new(128 * MIB),
             zstd_level: 1,
-            checkpoint_every: 10,
-            keep_removed_files_ms: 24 * 60 * 60 * 1000,
+            checkpoint_every: Live::new(10),
+            keep_removed_files_ms: Live::new(24 * 60 * 60 * 1000),
             keys_directory: None,
             settled_piece_rows: 64 * 1024,
             settled_piece_bytes: 256 * MIB,

@@ -359,10 +359,10 @@ impl Table {
             (unflushed.pending(), unflushed.log_behind)
         };
         let Some(pending) = pending else { return behind };
-        let age = Duration::from_millis(self.root.options.flush_age_ms);
+        let age = Duration::from_millis(self.root.options.flush_age_ms.get());
         behind
             || now.saturating_duration_since(pending.since) >= age
-            || self.memtable_bytes() >= self.root.options.flush_bytes
+            || self.memtable_bytes() >= self.root.options.flush_bytes.get()
     }
 
     /// Starts data files for a load that is too large for the memtable. Rows must have the schema

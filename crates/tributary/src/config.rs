@@ -1,4 +1,5 @@
-//! Configuration: defaults, one TOML file, `TRIBUTARY_*` variables, command line; the later wins.
+//! Configuration: defaults, one TOML file, `TRIBUTARY_*` variables, command line, and what a running server was told to keep; the
+//! later wins.
 //!
 //! An unknown name or a bad value is an error that names it, with its origin. Not its business: the settings themselves and their
 //! legal values ([`settings`]).
@@ -7,9 +8,11 @@ mod environment;
 mod kind;
 #[cfg(test)]
 mod reference;
+mod running;
 mod settings;
 
 pub use kind::LogFormat;
+pub use running::RunningConfig;
 pub use settings::Settings;
 
 use settings::DECLARED;
@@ -29,6 +32,8 @@ pub enum Origin {
     File(PathBuf),
     Environment(String),
     CommandLine,
+    /// A statement, and the file that has the value for later runs; `None`: this run only.
+    Statement(Option<PathBuf>),
 }
 
 impl fmt::Display for Origin {
@@ -38,6 +43,8 @@ impl fmt::Display for Origin {
             Self::File(path) => write!(f, "file {}", path.display()),
             Self::Environment(name) => write!(f, "environment {name}"),
             Self::CommandLine => f.write_str("command line"),
+            Self::Statement(Some(path)) => write!(f, "ADMIN SET, file {}", path.display()),
+            Self::Statement(None) => f.write_str("ADMIN SET, until the next start"),
         }
     }
 }
@@ -51,6 +58,15 @@ pub enum ConfigError {
     Unknown { name: String, origin: String, hint: String },
     #[error("setting `{name}` ({origin}): `{value}` is not {expected}")]
     Bad { name: String, origin: String, value: String, expected: String },
+    #[error(
+        "setting `{name}` can't change while the server runs: set it in the configuration file (--config FILE), or as the \
+         environment variable {variable}, and restart the server"
+    )]
+    NeedsRestart { name: String, variable: String },
+    #[error("setting `{name}` is given twice")]
+    Twice { name: String },
+    #[error("{path} can't be written, and nothing has changed: {reason}")]
+    NotKept { path: String, reason: String },
 }
 
 /// The text of each setting and its origin.
@@ -96,6 +112,7 @@ impl Config {
         for (name, value) in command_line {
             set(&mut texts, name, value, Origin::CommandLine)?;
         }
+        running::read_kept(&mut texts)?;
         let settings = Settings::read(|name| &texts[name].0);
         Ok(Self { settings, texts, ignored })
     }
@@ -124,6 +141,8 @@ impl Config {
                 origin: origin.to_string(),
                 accepts: setting.rule.expected(),
                 meaning: setting.meaning(),
+                type_name: setting.rule.type_name(),
+                is_mutable: setting.change.is_some(),
             }
         };
         DECLARED.iter().map(view).collect()
@@ -137,11 +156,8 @@ impl Config {
         for setting in DECLARED {
             let (value, origin) = &self.texts[setting.name];
             let shown = setting.rule.shown(value);
-            let (shown, is_hidden) = match setting.rule {
-                kind::Rule::Whole { .. } => (shown, false),
-                kind::Rule::Text(_) | kind::Rule::Url(_) => (toml::Value::String(shown).to_string(), false),
-                kind::Rule::Secret(_) => (toml::Value::String(shown).to_string(), !value.is_empty()),
-            };
+            let is_hidden = matches!(setting.rule, kind::Rule::Secret(_)) && !value.is_empty();
+            let shown = setting.rule.toml(shown);
             // A line that would set another value is a comment.
             let mark = if is_hidden { "# " } else { "" };
             out.push_str(&format!(
@@ -155,9 +171,18 @@ impl Config {
 }
 
 fn read_file(texts: &mut Texts, path: &Path) -> Result<(), ConfigError> {
+    for (name, text) in pairs_of(path)? {
+        set(texts, &name, text, Origin::File(path.to_owned()))?;
+    }
+    Ok(())
+}
+
+/// The names and values in a file.
+fn pairs_of(path: &Path) -> Result<Vec<(String, String)>, ConfigError> {
     let failed = |reason: String| ConfigError::File { path: path.display().to_string(), reason };
     let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| failed(error.to_string()))?;
+    let mut pairs = Vec::new();
     for (name, value) in table {
         let text = match value {
             toml::Value::String(text) => text,
@@ -170,30 +195,39 @@ fn read_file(texts: &mut Texts, path: &Path) -> Result<(), ConfigError> {
                 )));
             }
         };
-        set(texts, &name, text, Origin::File(path.to_owned()))?;
+        pairs.push((name, text));
     }
-    Ok(())
+    Ok(pairs)
 }
 
 fn set(texts: &mut Texts, name: &str, value: String, origin: Origin) -> Result<(), ConfigError> {
-    let Some(setting) = DECLARED.iter().find(|setting| setting.name == name) else {
+    let setting = declared(name, &origin)?;
+    check(setting, &value, &origin)?;
+    texts.insert(setting.name, (value, origin));
+    Ok(())
+}
+
+fn declared(name: &str, origin: &dyn fmt::Display) -> Result<&'static settings::Declared, ConfigError> {
+    DECLARED.iter().find(|setting| setting.name == name).ok_or_else(|| {
         let near = similar::nearest(name, DECLARED.iter().map(|setting| setting.name));
-        return Err(ConfigError::Unknown {
+        ConfigError::Unknown {
             name: name.to_owned(),
             origin: origin.to_string(),
             hint: near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default(),
-        });
-    };
-    if !(setting.is_legal)(&value) {
-        return Err(ConfigError::Bad {
-            name: name.to_owned(),
-            origin: origin.to_string(),
-            value: setting.rule.shown(&value),
-            expected: setting.rule.expected(),
-        });
+        }
+    })
+}
+
+fn check(setting: &settings::Declared, value: &str, origin: &dyn fmt::Display) -> Result<(), ConfigError> {
+    if (setting.is_legal)(value) {
+        return Ok(());
     }
-    texts.insert(setting.name, (value, origin));
-    Ok(())
+    Err(ConfigError::Bad {
+        name: setting.name.to_owned(),
+        origin: origin.to_string(),
+        value: setting.rule.shown(value),
+        expected: setting.rule.expected(),
+    })
 }
 
 #[cfg(test)]

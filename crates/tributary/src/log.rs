@@ -8,6 +8,7 @@
 //! Not here: which events are logged.
 
 use crate::config::{LogFormat, Settings};
+use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::{EnvFilter, reload};
 use tributary_types::process;
 
 /// Lines and bytes that wait for the thread.
@@ -42,22 +44,58 @@ pub struct Log {
 #[must_use]
 pub struct Flush(Log);
 
-/// Starts the log of this process.
-pub fn start(settings: &Settings) -> Flush {
-    let log = Log::to(io::stderr());
-    let filter = tracing_subscriber::EnvFilter::new(&settings.log_level);
+/// Says from now on which events are logged.
+type Reload = Box<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync>;
+
+/// The filter of the log, which may be changed.
+pub struct Filter {
+    text: Mutex<String>,
+    reload: Reload,
+}
+
+impl Filter {
+    /// Takes another filter; a text that is none changes nothing.
+    pub fn set(&self, text: String) {
+        let mut now = self.text.lock();
+        if *now == text {
+            return;
+        }
+        match (self.reload)(filter(&text)) {
+            Ok(()) => *now = text,
+            Err(error) => tracing::error!(%error, "the log's filter stays as it was"),
+        }
+    }
+}
+
+fn filter(text: &str) -> EnvFilter {
     // At its level debug the parser logs each literal of a statement, passwords among them.
-    let filter = filter.add_directive(PARSER.parse().expect("a directive"));
+    EnvFilter::new(text).add_directive(PARSER.parse().expect("a directive"))
+}
+
+/// Starts the log of this process.
+pub fn start(settings: &Settings) -> (Flush, Filter) {
+    let log = Log::to(io::stderr());
+    let text = settings.log_level.get();
     let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(filter(&text))
         .with_writer(log.clone())
         .with_ansi(false)
         .log_internal_errors(false);
-    match settings.log_format {
-        LogFormat::Json => lines.json().init(),
-        LogFormat::Text => lines.init(),
-    }
-    Flush(log)
+    let reload: Reload = match settings.log_format {
+        LogFormat::Json => {
+            let lines = lines.json().with_filter_reloading();
+            let handle = lines.reload_handle();
+            lines.init();
+            Box::new(move |filter| handle.reload(filter))
+        }
+        LogFormat::Text => {
+            let lines = lines.with_filter_reloading();
+            let handle = lines.reload_handle();
+            lines.init();
+            Box::new(move |filter| handle.reload(filter))
+        }
+    };
+    (Flush(log), Filter { text: Mutex::new(text), reload })
 }
 
 impl Log {

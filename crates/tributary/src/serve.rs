@@ -1,7 +1,8 @@
 //! One run of a server: open, listen, say so, serve until a signal, stop in order.
 
-use crate::config::{Config, Settings};
+use crate::config::{Config, RunningConfig, Settings};
 use crate::listen::{listen, own_address};
+use crate::log::Filter;
 use crate::{modes, notices};
 use std::error::Error;
 use std::io::Write;
@@ -30,7 +31,7 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 pub fn run(config: &Config) -> Outcome<()> {
     let settings = &config.settings;
     modes::set_umask(settings.umask);
-    let _log = crate::log::start(settings);
+    let (_log, filter) = crate::log::start(settings);
     let wal_dirs = settings.wal_dirs();
     let directories = std::iter::once(&settings.storage_root_path).chain(&wal_dirs);
     let directories: Vec<&Path> = directories.map(PathBuf::as_path).collect();
@@ -39,15 +40,15 @@ pub fn run(config: &Config) -> Outcome<()> {
         let names = config.ignored.join(", ");
         tracing::info!("environment variables that a container platform sets are no settings: {names}");
     }
-    tributary_types::memory::set_limit(memory_limit(settings.mem_limit));
+    tributary_types::memory::set_limit(memory_limit(settings.mem_limit.get()));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_stack_size(tributary_engine::STACK_BYTES)
         .build()?;
-    runtime.block_on(serve(config))
+    runtime.block_on(serve(config, filter))
 }
 
-async fn serve(config: &Config) -> Outcome<()> {
+async fn serve(config: &Config, filter: Filter) -> Outcome<()> {
     let settings = &config.settings;
     let bind = settings.bind;
     // The signals are taken before the ready line: who reads it may send one at once.
@@ -66,9 +67,9 @@ async fn serve(config: &Config) -> Outcome<()> {
     let listeners = Listeners::bind(settings)?;
     let ports = listeners.ports()?;
     engine.set_ports(ports);
-    engine.show_settings(config.views());
+    engine.set_settings(Arc::new(running_config(config, &engine, filter)));
     engine.announce("max_allowed_packet", settings.max_allowed_packet);
-    engine.announce("max_connections", settings.qe_max_connection);
+    engine.announce("max_connections", settings.qe_max_connection.get());
     engine.announce("default_authentication_plugin", settings.default_authentication_plugin.name());
     engine.announce("version", &settings.server_version);
     engine.announce("datadir", std::path::absolute(&settings.storage_root_path)?.join("").display());
@@ -130,6 +131,18 @@ async fn stop(
     notices::stopping();
     shutdown.cancel();
     servers.await
+}
+
+/// The settings as statements show and change them.
+fn running_config(config: &Config, engine: &Arc<Engine>, filter: Filter) -> RunningConfig {
+    let engine = Arc::downgrade(engine);
+    RunningConfig::new(config, move |settings| {
+        tributary_types::memory::set_limit(memory_limit(settings.mem_limit.get()));
+        filter.set(settings.log_level.get());
+        if let Some(engine) = engine.upgrade() {
+            engine.announce("max_connections", settings.qe_max_connection.get());
+        }
+    })
 }
 
 /// The most memory that the process may have, in bytes; no limit where the machine's memory is unknown.
@@ -268,7 +281,7 @@ impl Listeners {
                 tls: tls.cloned(),
                 requires_tls: settings.require_secure_transport,
                 auth_plugin: settings.default_authentication_plugin,
-                max_connections: settings.qe_max_connection as usize,
+                max_connections: settings.qe_max_connection.clone(),
                 max_allowed_packet: settings.max_allowed_packet as usize,
                 // The variable `max_prepared_stmt_count` counts.
                 max_prepared_statements: tributary_engine::MAX_PREPARED_STATEMENTS as usize,
@@ -282,15 +295,15 @@ impl Listeners {
             tributary_http::HttpOptions {
                 tls: tls.cloned(),
                 requires_tls: settings.require_secure_transport,
-                streaming_load_max_mb: settings.streaming_load_max_mb,
-                load_timeout: settings.stream_load_default_timeout_second,
+                streaming_load_max_mb: settings.streaming_load_max_mb.clone(),
+                load_timeout: settings.stream_load_default_timeout_second.clone(),
                 redirect: settings.redirect_loads.then_some(redirect),
-                max_connections: settings.http_max_connections as usize,
-                max_connections_of_address: settings.http_max_connections_per_address as usize,
+                max_connections: settings.http_max_connections.clone(),
+                max_connections_of_address: settings.http_max_connections_per_address.clone(),
                 answers_as_reached: settings.bind.is_unspecified() && settings.advertised_host.is_none(),
-                head_timeout: settings.http_head_timeout_second,
+                head_timeout: settings.http_head_timeout_second.clone(),
                 host_names: settings.http_host_names.clone(),
-                error_log_needs_login: settings.load_error_log_needs_login,
+                error_log_needs_login: settings.load_error_log_needs_login.clone(),
                 ..tributary_http::HttpOptions::default()
             },
             shutdown.clone(),
@@ -339,9 +352,6 @@ fn storage_root(settings: &Settings) -> Outcome<StorageRoot> {
     Ok(root)
 }
 
-/// The longest time between two looks for files that left their tables long enough ago.
-const SWEEP_INTERVAL_MAX: Duration = Duration::from_secs(3600);
-
 fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
     let defaults = tributary_engine::StoreOptions::default();
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
@@ -355,20 +365,20 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
             Some(host) => host.clone(),
             None => own_address(settings.bind).to_string(),
         },
-        group_commit_interval_ms: settings.group_commit_interval_ms_default_value,
-        group_commit_data_bytes: settings.group_commit_data_bytes_default_value,
-        large_load_bytes: settings.large_load_bytes,
+        group_commit_interval_ms: settings.group_commit_interval_ms_default_value.clone(),
+        group_commit_data_bytes: settings.group_commit_data_bytes_default_value.clone(),
+        large_load_bytes: settings.large_load_bytes.clone(),
         secure_load_dir: settings.mysql_load_server_secure_path.clone(),
         backup_dir: settings.backup_path.clone(),
         password_verifiers: settings.password_verifiers,
         server_version: settings.server_version.clone(),
         spool_limit_bytes: settings.spool_limit_bytes,
-        session_memory_bytes: settings.session_mem_limit,
-        max_concurrent_loads: settings.max_concurrent_loads,
-        error_log_keep: settings.load_error_log_reserve_hours,
-        dynamic_partition_interval: settings.dynamic_partition_check_interval_seconds,
-        verify_interval: settings.verify_interval_seconds,
-        trash_expire: settings.catalog_trash_expire_second,
+        session_memory_bytes: settings.session_mem_limit.clone(),
+        max_concurrent_loads: settings.max_concurrent_loads.clone(),
+        error_log_keep: settings.load_error_log_reserve_hours.clone(),
+        dynamic_partition_interval: settings.dynamic_partition_check_interval_seconds.clone(),
+        verify_interval: settings.verify_interval_seconds.clone(),
+        trash_expire: settings.catalog_trash_expire_second.clone(),
         audit: AuditOptions {
             directory: settings.audit_log_dir.clone(),
             file_bytes: settings.audit_log_roll_bytes,
@@ -381,29 +391,29 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
         ingest: IngestOptions {
             wal_dirs: settings.wal_dirs(),
             retired_wal_dirs: Vec::new(),
-            wal_limit: settings.group_commit_wal_max_disk_limit,
+            wal_limit: settings.group_commit_wal_max_disk_limit.clone(),
             wal: tributary_engine::WalOptions {
                 segment_bytes: settings.wal_segment_bytes,
                 ..tributary_engine::WalOptions::default()
             },
-            memory_limit_bytes: settings.group_commit_queue_mem_limit,
+            memory_limit_bytes: settings.group_commit_queue_mem_limit.clone(),
             keys_dir: settings.storage_root_path.join("load_keys"),
-            load_keys_max: settings.load_keys_max,
+            load_keys_max: settings.load_keys_max.clone(),
             rejected_dir: settings.storage_root_path.join("rejected_rows"),
-            rejected_keep: settings.rejected_rows_keep_seconds,
-            rejected_bytes_max: settings.rejected_rows_max_bytes,
-            label_keep: settings.label_keep_max_second,
-            precommit_timeout: settings.stream_load_default_precommit_timeout_second,
-            sweep_interval: settings.deleted_file_retention_second.min(SWEEP_INTERVAL_MAX),
+            rejected_keep: settings.rejected_rows_keep_seconds.clone(),
+            rejected_bytes_max: settings.rejected_rows_max_bytes.clone(),
+            label_keep: settings.label_keep_max_second.clone(),
+            precommit_timeout: settings.stream_load_default_precommit_timeout_second.clone(),
+            sweep_interval: settings.deleted_file_retention_second.clone(),
         },
         egress: Arc::new(settings.egress.clone()),
         store: tributary_engine::StoreOptions {
-            flush_bytes: settings.flush_bytes,
-            flush_age_ms: settings.flush_age_ms,
-            target_file_bytes: settings.target_file_bytes,
-            checkpoint_every: settings.checkpoint_every,
+            flush_bytes: settings.flush_bytes.clone(),
+            flush_age_ms: settings.flush_age_ms.clone(),
+            target_file_bytes: settings.target_file_bytes.clone(),
+            checkpoint_every: settings.checkpoint_every.clone(),
             call_timeout: Duration::from_millis(settings.store_timeout_ms),
-            keep_removed_files_ms: settings.deleted_file_retention_second.as_millis() as u64,
+            keep_removed_files_ms: settings.deleted_file_retention_second.in_ms(),
             ..defaults
         },
         query: tributary_engine::QueryOptions {

@@ -23,7 +23,9 @@ use std::time::{Duration, Instant};
 use tributary_catalog::{Catalog, User};
 use tributary_ingest::LoadRight;
 use tributary_table::Table;
-use tributary_types::{ErrorCode, Principal, SqlError, TableId, TableRef, UserKey, UserLimits, UserProperty};
+use tributary_types::{
+    ErrorCode, Live, Principal, SqlError, TableId, TableRef, UserKey, UserLimits, UserProperty,
+};
 
 /// When a request that is one too many at a time may come again.
 const RETRY_OF_CONCURRENT: Duration = Duration::from_secs(1);
@@ -64,7 +66,7 @@ pub(crate) struct Limits {
     tables: Mutex<HashMap<TableId, Arc<TableUse>>>,
     /// Loads at a time, of all users into all tables.
     loads: Arc<AtomicU64>,
-    loads_max: u64,
+    loads_max: Live<u64>,
     /// No load is admitted.
     is_draining: AtomicBool,
     metrics: LimitMetrics,
@@ -465,7 +467,7 @@ impl Limits {
     /// The registry has one of the metrics already.
     pub fn new(
         catalog: Arc<Catalog>,
-        loads_max: u64,
+        loads_max: Live<u64>,
         registry: &Registry,
     ) -> Result<Self, prometheus::Error> {
         let limits = Self {
@@ -563,13 +565,14 @@ impl Limits {
         // One of the two sees the other: a load that is not counted yet sees that the server drains.
         let before = self.loads.fetch_add(1, Ordering::SeqCst);
         let is_draining = self.is_draining.load(Ordering::SeqCst);
-        if before < self.loads_max && !is_draining {
+        let loads_max = self.loads_max.get();
+        if before < loads_max && !is_draining {
             return Ok(counted);
         }
         Err(LimitReached {
             owner: if is_draining { Owner::Draining } else { Owner::Server },
             property: UserProperty::MaxConcurrentLoads,
-            value: self.loads_max,
+            value: loads_max,
             retry_after: Some(RETRY_OF_CONCURRENT),
         })
     }

@@ -151,6 +151,8 @@ const STATEMENTS: &[&str] = &[
     "ALTER SYSTEM DECOMMISSION BACKEND 'h:1'",
     "BACKUP SERVER",
     "VERIFY TABLE d.t FULL",
+    "ADMIN SET FRONTEND CONFIG (\"flush_age_ms\" = \"1\")",
+    "SHOW BACKEND CONFIG",
     "KILL QUERY 1",
     "UNLOCK TABLES",
     "LOCK TABLES d.t READ",
@@ -171,7 +173,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 58] = [
+const KINDS: [&str; 59] = [
     "cancel alter table",
     "empty",
     "create database",
@@ -220,6 +222,7 @@ const KINDS: [&str; 58] = [
     "decommission",
     "backup",
     "verify",
+    "set config",
     "savepoint",
     "select into",
     "without effect",
@@ -266,6 +269,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::CancelLoad { .. } => "cancel load",
         Statement::Backup(_) => "backup",
         Statement::Verify(_) => "verify",
+        Statement::SetConfig(_) => "set config",
         Statement::Export(_) => "export",
         Statement::CancelExport { .. } => "cancel export",
         Statement::CleanLabel { .. } => "clean label",

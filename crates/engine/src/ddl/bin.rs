@@ -42,7 +42,7 @@ pub(crate) fn still_loading(what: &str, name: &str) -> SqlError {
 impl Ddl {
     /// Whether dropped objects are retained for a time.
     pub(crate) fn keeps_dropped(&self) -> bool {
-        !self.options.trash_expire.is_zero()
+        !self.options.trash_expire.get().is_zero()
     }
 
     /// Brings a table to rest before it is dropped; `None` if its loads do not end.
@@ -320,7 +320,7 @@ impl Ddl {
 
     /// Deletes objects whose retention is over.
     pub(crate) async fn expire_recycled(self: &Arc<Self>, now_ms: i64) -> Result<(), SqlError> {
-        let keep_ms = i64::try_from(self.options.trash_expire.as_millis()).unwrap_or(i64::MAX);
+        let keep_ms = i64::try_from(self.options.trash_expire.get().as_millis()).unwrap_or(i64::MAX);
         let is_over = |dropped_at_ms: i64| now_ms.saturating_sub(dropped_at_ms) >= keep_ms;
         let bin = self.catalog.recycle_bin();
         let mut turns = BTreeMap::new();

@@ -223,10 +223,10 @@ impl Ddl {
         let is_given = |key: &str| create.properties.iter().any(|(name, _)| name.eq_ignore_ascii_case(key));
         let properties = &mut def.properties;
         if !is_given("group_commit_interval_ms") {
-            properties.group_commit_interval_ms = self.options.group_commit_interval_ms;
+            properties.group_commit_interval_ms = self.options.group_commit_interval_ms.get();
         }
         if !is_given("group_commit_data_bytes") {
-            properties.group_commit_data_bytes = self.options.group_commit_data_bytes;
+            properties.group_commit_data_bytes = self.options.group_commit_data_bytes.get();
         }
     }
 

@@ -57,7 +57,7 @@ use tributary_query::{QueryEngine, QueryOptions, Spill};
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
 use tributary_types::host::unix_ms;
 use tributary_types::process::log_lines_dropped;
-use tributary_types::{SqlError, TableDef};
+use tributary_types::{Live, SqlError, TableDef};
 use tributary_wal::{Disk, OsDisk};
 
 /// How many tables are opened at a time.
@@ -69,6 +69,43 @@ const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
 /// Minimum interval for checking the recycle bin, which happens at least once per retention time.
 const EXPIRE_INTERVAL_MIN: Duration = Duration::from_secs(1);
 const EXPIRE_INTERVAL_MAX: Duration = Duration::from_secs(60);
+
+/// When a comparison of the tables that could not be made is tried again.
+const VERIFY_RETRY_MIN: Duration = Duration::from_secs(1);
+const VERIFY_RETRY_MAX: Duration = Duration::from_secs(600);
+/// How often a pause looks whether its setting has changed.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// The time between two runs of work.
+enum Pause {
+    For(Duration),
+    /// As long as a setting says, from the end of the work. Zero: until it says something else.
+    As(Live<Duration>),
+}
+
+impl From<Duration> for Pause {
+    fn from(time: Duration) -> Self {
+        Self::For(time)
+    }
+}
+
+impl Pause {
+    async fn pass(self) {
+        let setting = match self {
+            Self::For(time) => return tokio::time::sleep(time).await,
+            Self::As(setting) => setting,
+        };
+        let begun = tokio::time::Instant::now();
+        loop {
+            let time = setting.get();
+            let left = time.saturating_sub(begun.elapsed());
+            if left.is_zero() && !time.is_zero() {
+                return;
+            }
+            tokio::time::sleep(if time.is_zero() { LOOK } else { left.min(LOOK) }).await;
+        }
+    }
+}
 
 /// State that lives from start to stop and is used only there.
 pub(super) struct Running {
@@ -143,7 +180,7 @@ impl Engine {
             names: Arc::new(names(&catalog, tables)),
             limits: Arc::new(Limits::new(
                 Arc::clone(&catalog),
-                options.max_concurrent_loads,
+                options.max_concurrent_loads.clone(),
                 metrics.registry(),
             )?),
             catalog: Arc::clone(&catalog),
@@ -190,7 +227,7 @@ impl Engine {
             Shared { access, catalog, store, ingest, query, facts, options, background, increments, lines };
         let Structs { gate, logins, accounts, queries, ddl, loads, jobs, shown } = shared.structs();
         let Shared { catalog, ingest, facts, options, lines, .. } = shared;
-        let sessions_memory = SessionsMemory::new(options.session_memory_bytes);
+        let sessions_memory = SessionsMemory::new(options.session_memory_bytes.clone());
         let audit_table = AuditTable::new(
             Arc::clone(requests.audit.rows()),
             Arc::clone(&loads),
@@ -264,7 +301,7 @@ impl Engine {
     }
 
     /// Runs `work` repeatedly in a watched task, with the returned pause in between, as long as the engine exists.
-    fn repeat<W: Future<Output = Duration> + Send + 'static>(
+    fn repeat<W: Future<Output: Into<Pause> + Send> + Send + 'static>(
         self: &Arc<Self>,
         name: &'static str,
         work: fn(Arc<Self>) -> W,
@@ -274,8 +311,8 @@ impl Engine {
             let weak = Weak::clone(&weak);
             async move {
                 while let Some(engine) = weak.upgrade() {
-                    let pause = work(engine).await;
-                    tokio::time::sleep(pause).await;
+                    let pause: Pause = work(engine).await.into();
+                    pause.pass().await;
                 }
             }
         };
@@ -287,8 +324,12 @@ impl Engine {
         &self.running.node
     }
 
-    async fn verify_repeatedly(self: Arc<Self>) -> Duration {
-        self.verifier.verify_repeatedly(self.options.verify_interval).await
+    async fn verify_repeatedly(self: Arc<Self>) -> Pause {
+        let interval = &self.options.verify_interval;
+        match self.verifier.verify_by_the_clock().await {
+            true => Pause::As(interval.clone()),
+            false => Pause::For(interval.get().clamp(VERIFY_RETRY_MIN, VERIFY_RETRY_MAX)),
+        }
     }
 
     async fn write_audit(self: Arc<Self>) -> Duration {
@@ -307,15 +348,15 @@ impl Engine {
 
     async fn purge_ended(self: Arc<Self>) -> Duration {
         self.loads.purge_error_logs().await;
-        let before_ms = unix_ms() - self.options.ingest.label_keep.as_millis() as i64;
+        let before_ms = unix_ms() - self.options.ingest.label_keep.get().as_millis() as i64;
         self.jobs.purge(before_ms).await;
         self.ddl.purge_jobs(before_ms).await;
         PURGE_INTERVAL
     }
 
-    async fn schedule_partitions_now(self: Arc<Self>) -> Duration {
+    async fn schedule_partitions_now(self: Arc<Self>) -> Pause {
         self.ddl.schedule_partitions(unix_ms()).await;
-        self.options.dynamic_partition_interval
+        Pause::As(self.options.dynamic_partition_interval.clone())
     }
 
     async fn watch_health(self: Arc<Self>) -> Duration {
@@ -352,6 +393,7 @@ impl Engine {
             failures: self.requests.failures.recent(Instant::now()),
             jobs: self.jobs.routine_views(),
             wrong: self.verifier.wrong(),
+            not_verified: self.verifier.failure(),
             lost_lines: log_lines_dropped() + self.requests.audit.lost(),
             traffic: self.facts.store.traffic(),
         };
@@ -363,7 +405,7 @@ impl Engine {
         if let Err(error) = self.ddl.expire_recycled(unix_ms()).await {
             tracing::warn!(%error, "what was dropped long ago stays for now");
         }
-        self.options.trash_expire.clamp(EXPIRE_INTERVAL_MIN, EXPIRE_INTERVAL_MAX)
+        self.options.trash_expire.get().clamp(EXPIRE_INTERVAL_MIN, EXPIRE_INTERVAL_MAX)
     }
 
     /// Commits open groups, flushes all tables, stops the logs. Call it when no client is served

@@ -47,7 +47,7 @@ impl Loads {
     /// Deletes error logs that are older than the setting says.
     pub(crate) async fn purge_error_logs(&self) {
         let log = Arc::clone(&self.error_log);
-        let keep = self.options.error_log_keep;
+        let keep = self.options.error_log_keep.get();
         let purged = tokio::task::spawn_blocking(move || log.purge(SystemTime::now(), keep)).await;
         if let Ok(Err(error)) = purged {
             tracing::warn!(%error, "old error logs can't be deleted now");

@@ -8,7 +8,7 @@ use tributary_catalog::PostgresOptions;
 use tributary_ingest::IngestOptions;
 use tributary_query::QueryOptions;
 use tributary_table::{S3Options, StoreOptions};
-use tributary_types::{Egress, Portion, StoredVerifiers};
+use tributary_types::{Egress, Live, Portion, SqlError, StoredVerifiers};
 use url::Url;
 
 /// A setting of the server with its value, as `information_schema.server_settings` shows it.
@@ -22,9 +22,35 @@ pub struct SettingView {
     /// The legal values, in words.
     pub accepts: String,
     pub meaning: &'static str,
+    /// `long`, `boolean` or `string`.
+    pub type_name: &'static str,
+    /// Whether it may change while the server runs.
+    pub is_mutable: bool,
 }
 
-/// Settings of the engine.
+/// A change of settings while the server runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingChange {
+    /// Names and values.
+    pub settings: Vec<(String, String)>,
+    /// Whether the next starts have them, too.
+    pub persists: bool,
+    /// Whether what earlier changes have persisted is forgotten, except by the running server.
+    pub resets_kept: bool,
+}
+
+/// The settings of the server: shown, and changed.
+pub trait ServerSettings: Send + Sync + 'static {
+    fn views(&self) -> Vec<SettingView>;
+
+    /// Makes a change as a whole; what is persisted is durable on return. It may wait for a disk.
+    ///
+    /// # Errors
+    /// An unknown setting, one that needs a restart, a value that is not legal, a file that can't be written. Nothing has changed.
+    fn change(&self, change: &SettingChange) -> Result<(), SqlError>;
+}
+
+/// Settings of the engine. Those that may change while the server runs are [`Live`].
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     /// Directory of this server's own data, on a local disk: LOCK, catalog, error logs.
@@ -40,25 +66,25 @@ pub struct EngineOptions {
     /// The host that URLs in answers name.
     pub host: String,
     /// `group_commit_interval_ms` of tables created without it, in ms.
-    pub group_commit_interval_ms: u64,
+    pub group_commit_interval_ms: Live<u64>,
     /// `group_commit_data_bytes` of tables created without it.
-    pub group_commit_data_bytes: u64,
+    pub group_commit_data_bytes: Live<u64>,
     /// A load with more decoded bytes is written to data files while it arrives.
-    pub large_load_bytes: u64,
+    pub large_load_bytes: Live<u64>,
     /// Bytes that the prepared statements and user variables of all sessions may take.
-    pub session_memory_bytes: u64,
-    pub error_log_keep: Duration,
+    pub session_memory_bytes: Live<u64>,
+    pub error_log_keep: Live<Duration>,
     /// Loads at a time, of all users.
-    pub max_concurrent_loads: u64,
+    pub max_concurrent_loads: Live<u64>,
     /// The disk space that bodies waiting to be read may use together, and the same for spilling queries; 0 means a tenth of the
     /// free space.
     pub spool_limit_bytes: u64,
     /// How often partitions are made and dropped by the clock.
-    pub dynamic_partition_interval: Duration,
+    pub dynamic_partition_interval: Live<Duration>,
     /// How often tables are compared with their logs; zero: only when asked.
-    pub verify_interval: Duration,
+    pub verify_interval: Live<Duration>,
     /// How long dropped objects can be recovered; 0: not at all.
-    pub trash_expire: Duration,
+    pub trash_expire: Live<Duration>,
     /// The directory below which statements may read local files; `None`: none.
     pub secure_load_dir: Option<PathBuf>,
     /// The directory of backups; `None`: none.

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::{ErrorCode, Live, SqlError};
 
 /// Sessions that can hold as much as a session may.
 const SESSIONS_MIN: u64 = 8;
@@ -15,7 +15,7 @@ const SESSIONS_MIN: u64 = 8;
 /// The budget of all sessions.
 #[derive(Debug)]
 pub(crate) struct SessionsMemory {
-    limit: u64,
+    limit: Live<u64>,
     used: AtomicU64,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct SessionCharge {
 }
 
 impl SessionsMemory {
-    pub fn new(limit: u64) -> Arc<Self> {
+    pub fn new(limit: Live<u64>) -> Arc<Self> {
         Arc::new(Self { limit, used: AtomicU64::new(0) })
     }
 
@@ -55,14 +55,15 @@ impl SessionMemory {
 
     fn grow(&self, more: u64) -> Result<(), SqlError> {
         let grown = |limit: u64| move |used: u64| used.checked_add(more).filter(|used| *used <= limit);
-        let limit = self.all.limit / SESSIONS_MIN;
+        let whole = self.all.limit.get();
+        let limit = whole / SESSIONS_MIN;
         self.own
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown(limit))
             .map_err(|used| refusal("this session", used, more, limit))?;
-        let all = self.all.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown(self.all.limit));
+        let all = self.all.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown(whole));
         all.map_err(|used| {
             self.own.fetch_sub(more, Ordering::Relaxed);
-            refusal("all sessions", used, more, self.all.limit)
+            refusal("all sessions", used, more, whole)
         })?;
         Ok(())
     }
@@ -106,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_session_has_an_eighth_and_all_have_the_whole() {
-        let all = SessionsMemory::new(800);
+        let all = SessionsMemory::new(Live::new(800));
         let sessions: Vec<_> = (0..9).map(|_| all.of_session()).collect();
         let mut charges: Vec<_> = sessions.iter().map(SessionMemory::charge).collect();
         let refused = charges[0].set(101).unwrap_err();

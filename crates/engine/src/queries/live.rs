@@ -289,7 +289,7 @@ fn events(facts: &Facts) -> Vec<Vec<Cell>> {
 }
 
 fn settings(facts: &Facts) -> Vec<Vec<Cell>> {
-    let row = |setting: &SettingView| {
+    let row = |setting: SettingView| {
         vec![
             setting.name.into(),
             setting.value.as_str().into(),
@@ -297,9 +297,11 @@ fn settings(facts: &Facts) -> Vec<Vec<Cell>> {
             setting.origin.as_str().into(),
             setting.accepts.as_str().into(),
             setting.meaning.into(),
+            setting.type_name.into(),
+            if setting.is_mutable { "true" } else { "false" }.into(),
         ]
     };
-    facts.settings.get().into_iter().flatten().map(row).collect()
+    facts.settings.get().into_iter().flat_map(|settings| settings.views()).map(row).collect()
 }
 
 fn samples(facts: &Facts) -> Vec<Vec<Cell>> {

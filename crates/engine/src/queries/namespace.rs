@@ -8,7 +8,7 @@ use crate::access::{Access, Object, Privilege, Readable, Resource};
 use crate::ddl::partitions::temporary::name_beside;
 use crate::files::FileReading;
 use crate::node::clock::date_time;
-use crate::node::options::{Ports, SettingView, StorageRoot};
+use crate::node::options::{Ports, ServerSettings, StorageRoot};
 use crate::queries::live;
 use crate::variables::{VERSION_COMMENT, Variables};
 use crate::watch::Watch;
@@ -40,8 +40,8 @@ pub(crate) struct Facts {
     pub store: Arc<TableStore>,
     pub watch: Arc<Watch>,
     pub events: Arc<Events>,
-    /// Settings with their origins; set before the server listens.
-    pub settings: OnceLock<Vec<SettingView>>,
+    /// Shows and changes the settings; set before the server listens.
+    pub settings: OnceLock<Arc<dyn ServerSettings>>,
     pub globals: Arc<RwLock<Variables>>,
     pub ports: OnceLock<Ports>,
     pub host: String,

@@ -130,6 +130,16 @@ pub(crate) struct WrongTable {
     pub since_ms: i64,
 }
 
+/// A comparison of tables with their logs that could not be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct VerifyFailure {
+    /// The table whose files can't be read. `None`: a log can't.
+    pub table: Option<String>,
+    pub text: String,
+    /// When it failed first, in milliseconds since 1970.
+    pub since_ms: i64,
+}
+
 /// The server at the moment of a look.
 pub(crate) struct Looked<'a> {
     pub ingest: &'a Ingest,
@@ -145,6 +155,8 @@ pub(crate) struct Looked<'a> {
     pub jobs: Vec<RoutineView>,
     /// Tables that were found wrong.
     pub wrong: Vec<WrongTable>,
+    /// The tables can't be compared with their logs.
+    pub not_verified: Option<VerifyFailure>,
     /// Lines of the log and records of the audit log that were lost since the start.
     pub lost_lines: u64,
     /// Requests to the store of the tables since the start, if it is far away.
@@ -191,6 +203,7 @@ impl Memory {
         found.extend(self.of_rejects(looked, now));
         found.extend(looked.jobs.iter().filter_map(of_job));
         found.extend(looked.wrong.iter().map(of_wrong_table));
+        found.extend(looked.not_verified.as_ref().map(of_verify_failure));
         found.extend(self.of_clock(now, now_ms));
         found.extend(self.descriptors(now).and_then(of_descriptors));
         found.extend(self.of_lost_lines(looked.lost_lines, now));
@@ -495,6 +508,25 @@ fn of_wrong_table(wrong: &WrongTable) -> Finding {
              files from a copy, or restart the server, which reads the log again."
         ));
     Finding { since_ms: Some(*since_ms), ..finding.of_table(*table) }
+}
+
+fn of_verify_failure(failure: &VerifyFailure) -> Finding {
+    let VerifyFailure { table, text, since_ms } = failure;
+    let (problem, way_out) = match table {
+        Some(table) => (
+            format!("The tables can't be compared with their logs: the files of {table} can't be read."),
+            "Mend the disk or the connection to the store; it is tried again within ten minutes, and by VERIFY. Restore files that \
+             are gone from a backup.",
+        ),
+        None => (
+            "The tables can't be compared with their logs: a log can't be read.".to_owned(),
+            "The server still has the rows in memory. End it by SIGTERM, not by a kill: it writes them to data files. If the next \
+             start refuses the log, `tributary wal inspect` shows the damage, and `tributary wal repair` goes on without it: what is \
+             in data files is not lost.",
+        ),
+    };
+    let finding = Finding::new(ProblemKind::VerifyFails, problem).cause(sentence(text)).way_out(way_out);
+    Finding { since_ms: Some(*since_ms), ..finding }
 }
 
 fn of_job(job: &RoutineView) -> Option<Finding> {

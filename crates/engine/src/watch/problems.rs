@@ -39,6 +39,7 @@ pub(crate) enum ProblemKind {
     CatalogAway,
     GroupStranded,
     TableWrong,
+    VerifyFails,
     SlowLog,
     LogFull,
     TableLags,
@@ -65,6 +66,7 @@ impl ProblemKind {
         Self::CatalogAway,
         Self::GroupStranded,
         Self::TableWrong,
+        Self::VerifyFails,
         Self::SlowLog,
         Self::LogFull,
         Self::TableLags,
@@ -91,6 +93,7 @@ impl ProblemKind {
             Self::CatalogAway => "CATALOG_AWAY",
             Self::GroupStranded => "GROUP_STRANDED",
             Self::TableWrong => "TABLE_WRONG",
+            Self::VerifyFails => "VERIFY_FAILS",
             Self::SlowLog => "SLOW_LOG",
             Self::LogFull => "LOG_FULL",
             Self::TableLags => "TABLE_LAGS",
@@ -113,7 +116,9 @@ impl ProblemKind {
 
     const fn severity(self) -> Severity {
         match self {
-            Self::WorkEnded | Self::NotReady | Self::GroupStranded | Self::TableWrong => Severity::Critical,
+            Self::WorkEnded | Self::NotReady | Self::GroupStranded | Self::TableWrong | Self::VerifyFails => {
+                Severity::Critical
+            }
             _ => Severity::Warning,
         }
     }

@@ -21,7 +21,9 @@ impl Handler {
             Route::Ready => return self.ready(),
             Route::Bootstrap => return self.bootstrap(),
             Route::Metrics => return reply::metrics(self.services.inspect.metrics()),
-            Route::ErrorLog if !self.options.error_log_needs_login => return self.error_log(query).await,
+            Route::ErrorLog if !self.options.error_log_needs_login.get() => {
+                return self.error_log(query).await;
+            }
             Route::Root => return reply::text(StatusCode::OK, ROOT_TEXT),
             _ => {}
         }

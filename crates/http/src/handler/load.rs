@@ -147,7 +147,7 @@ impl Handler {
         let fail = |error: HeaderError| LoadAnswer::fail(error.code, error.text);
         let early = Early::of_stream_load(headers, self.options.streaming_load_max_bytes())
             .map_err(fail)?
-            .or_timeout(self.options.load_timeout);
+            .or_timeout(self.options.load_timeout.get());
         let (label, db) = (early.label.clone(), target.0.clone());
         match headers::stream_load(headers, early, target, user.user().to_owned()) {
             Ok(request) => Ok(request),
@@ -165,7 +165,7 @@ impl Handler {
         user: &Principal,
     ) -> Result<HttpStreamRequest, HeaderError> {
         let early = Early::of_http_stream(headers, self.options.streaming_load_max_bytes())?
-            .or_timeout(self.options.load_timeout);
+            .or_timeout(self.options.load_timeout.get());
         headers::http_stream(headers, early, user.user().to_owned())
     }
 }

@@ -7,6 +7,7 @@ use flate2::write::GzEncoder;
 use std::io::Write;
 use std::time::Duration;
 use tributary_http::{BodyError, HttpOptions};
+use tributary_types::Live;
 
 const PATH: &str = "PUT /api/db/t/_stream_load";
 const CHUNKED: &str = "Transfer-Encoding: chunked";
@@ -181,7 +182,8 @@ async fn broken_gzip_fails_the_load_and_keeps_the_connection() {
 
 #[tokio::test]
 async fn a_body_beyond_the_limit_is_refused_declared_chunked_or_compressed() {
-    let running = start_with(HttpOptions { streaming_load_max_mb: 1, ..HttpOptions::default() }).await;
+    let running =
+        start_with(HttpOptions { streaming_load_max_mb: Live::new(1), ..HttpOptions::default() }).await;
     let message = |bytes: u64| {
         format!(
             "[EXCEEDED_LIMIT]body size {bytes} exceed BE's conf `streaming_load_max_mb` 1. increase it if you are sure \

@@ -4,6 +4,7 @@ use crate::client::{Client, ROOT};
 use crate::fake::{start, start_with};
 use std::time::Duration;
 use tributary_http::HttpOptions;
+use tributary_types::Live;
 
 #[tokio::test]
 async fn a_refused_body_is_drained_and_the_connection_kept() {
@@ -42,7 +43,8 @@ async fn pipelined_requests_are_answered_in_order() {
 
 #[tokio::test]
 async fn a_head_that_never_arrives_closes_the_connection() {
-    let options = HttpOptions { head_timeout: Duration::from_millis(500), ..HttpOptions::default() };
+    let options =
+        HttpOptions { head_timeout: Live::new(Duration::from_millis(500)), ..HttpOptions::default() };
     let running = start_with(options).await;
     let mut client = Client::connect(running.address).await;
     client.send("PUT /api/db/t/_stream_load HTTP/1.1\r\nHost:").await;
@@ -61,7 +63,8 @@ async fn a_head_that_never_arrives_closes_the_connection() {
 #[tokio::test]
 async fn a_connection_without_another_request_is_closed_in_the_end() {
     let options = HttpOptions { idle_timeout: Duration::from_millis(50), ..HttpOptions::default() };
-    let running = start_with(HttpOptions { head_timeout: Duration::from_secs(1), ..options }).await;
+    let running =
+        start_with(HttpOptions { head_timeout: Live::new(Duration::from_secs(1)), ..options }).await;
     let mut client = Client::connect(running.address).await;
     client.load("t", &[], "1\n").await;
     client.closed().await;
@@ -69,7 +72,11 @@ async fn a_connection_without_another_request_is_closed_in_the_end() {
 
 #[tokio::test]
 async fn clients_that_only_begin_shut_nobody_out() {
-    let options = HttpOptions { max_connections: 4, max_connections_of_address: 4, ..HttpOptions::default() };
+    let options = HttpOptions {
+        max_connections: Live::new(4),
+        max_connections_of_address: Live::new(4),
+        ..HttpOptions::default()
+    };
     let running = start_with(options).await;
     let mut halves = Vec::new();
     for _ in 0..4 {
@@ -90,7 +97,7 @@ async fn clients_that_only_begin_shut_nobody_out() {
 #[tokio::test]
 async fn probes_are_answered_while_requests_are_served_on_all_connections() {
     let options = HttpOptions {
-        max_connections: 2,
+        max_connections: Live::new(2),
         max_connections_beyond: 2,
         place_timeout: Duration::from_millis(100),
         ..HttpOptions::default()
@@ -164,7 +171,7 @@ async fn a_head_beyond_the_limit_is_431_and_a_length_that_is_no_number_400() {
 
 #[tokio::test]
 async fn one_connection_more_than_the_limit_waits_for_another_to_end_on_any_port() {
-    let running = start_with(HttpOptions { max_connections: 1, ..HttpOptions::default() }).await;
+    let running = start_with(HttpOptions { max_connections: Live::new(1), ..HttpOptions::default() }).await;
     let mut first = Client::connect(running.address).await;
     first.load("t", &[], "1\n").await;
     let mut second = Client::connect(running.second_address).await;

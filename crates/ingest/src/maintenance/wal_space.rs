@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tributary_types::{Portion, UserKey, host};
+use tributary_types::{Live, Portion, UserKey, host};
 use tributary_wal::{Disk, Wal};
 
 /// How old a reading of the disk's free space may be.
@@ -26,7 +26,7 @@ pub struct WalSpace {
     pub wal: Wal,
     pub(super) disk: Arc<dyn Disk>,
     /// A percentage is of the disk's available bytes.
-    limit: Portion,
+    limit: Live<Portion>,
     reading: Mutex<Option<(Instant, u64)>>,
     /// Loads that wait until the log has written what it was given.
     line: Line,
@@ -40,7 +40,7 @@ impl fmt::Debug for WalSpace {
 
 impl WalSpace {
     #[must_use]
-    pub fn new(dir: PathBuf, wal: Wal, disk: Arc<dyn Disk>, limit: Portion) -> Self {
+    pub fn new(dir: PathBuf, wal: Wal, disk: Arc<dyn Disk>, limit: Live<Portion>) -> Self {
         Self { dir, wal, disk, limit, reading: Mutex::new(None), line: Line::default() }
     }
 
@@ -75,7 +75,7 @@ impl WalSpace {
     pub fn available(&self, now: Instant) -> u64 {
         let used = self.wal.live_bytes();
         let free = self.free_bytes(now);
-        self.limit.of(free.saturating_add(used)).saturating_sub(used)
+        self.limit.get().of(free.saturating_add(used)).saturating_sub(used)
     }
 
     /// Whether more than half of the space that the log may take is in use.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tributary_types::{UserKey, memory};
+use tributary_types::{Live, UserKey, memory};
 
 /// A body of fewer bytes is not charged.
 const CHARGED_BYTES_MIN: u64 = 16 * 1024;
@@ -30,7 +30,8 @@ const FULL_PAUSE: Duration = Duration::from_millis(50);
 /// The charges of bodies, and the line of waiting ones.
 #[derive(Debug)]
 pub(super) struct Bodies {
-    limit: u64,
+    /// Of which bodies may take a part.
+    budget_bytes: Live<u64>,
     wait_max: Duration,
     charged: AtomicU64,
     /// Bodies that wait.
@@ -47,9 +48,9 @@ pub struct AdmittedBody {
 }
 
 impl Bodies {
-    pub fn new(budget_bytes: u64) -> Self {
+    pub fn new(budget_bytes: Live<u64>) -> Self {
         Self {
-            limit: budget_bytes / 4,
+            budget_bytes,
             wait_max: MEMORY_WAIT_MAX,
             charged: AtomicU64::new(0),
             line: Line::default(),
@@ -57,12 +58,16 @@ impl Bodies {
         }
     }
 
+    fn limit(&self) -> u64 {
+        self.budget_bytes.get() / 4
+    }
+
     /// Charges the body if there is space; a single one may be larger, and may be read when the process has no more memory.
     fn try_charge(&self, charge: u64) -> bool {
-        let is_full = memory::is_full();
+        let (limit, is_full) = (self.limit(), memory::is_full());
         let grown = |charged: u64| {
             let sum = charged + charge;
-            (charged == 0 || sum <= self.limit && !is_full).then_some(sum)
+            (charged == 0 || sum <= limit && !is_full).then_some(sum)
         };
         self.charged.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).is_ok()
     }
@@ -81,7 +86,7 @@ impl Bodies {
         }
         IngestError::BodiesFull {
             held: self.charged.load(Ordering::Relaxed),
-            limit: self.limit,
+            limit: self.limit(),
             seconds: self.wait_max.as_secs(),
         }
     }
@@ -135,7 +140,7 @@ mod tests {
 
     /// A budget of which bodies may have 100 KiB.
     fn budget(wait_max: Duration) -> Arc<MemoryBudget> {
-        let mut budget = MemoryBudget::new(400 * KIB);
+        let mut budget = MemoryBudget::new(Live::new(400 * KIB));
         budget.bodies.wait_max = wait_max;
         Arc::new(budget)
     }

@@ -19,7 +19,8 @@ fn load(txn: u64, at_ms: i64, bytes: usize) -> RejectedLoad {
 }
 
 fn open(disk: &Arc<dyn Disk>, bytes_max: u64) -> RejectedRows {
-    RejectedRows::open(Arc::clone(disk), "/rejected".into(), LONG, bytes_max).expect("opens")
+    RejectedRows::open(Arc::clone(disk), "/rejected".into(), Live::new(LONG), Live::new(bytes_max))
+        .expect("opens")
 }
 
 fn found(all: &RejectedRows) -> Vec<u64> {
@@ -37,7 +38,9 @@ fn they_are_found_in_memory_in_files_and_after_merges_and_restarts() {
     let disk: Arc<dyn Disk> = Arc::new(OsDisk);
     let open = || {
         let path = dir.path().join("rejected");
-        Arc::new(RejectedRows::open(Arc::clone(&disk), path, LONG, u64::MAX).expect("opens"))
+        Arc::new(
+            RejectedRows::open(Arc::clone(&disk), path, Live::new(LONG), Live::new(u64::MAX)).expect("opens"),
+        )
     };
     let all = open();
     let now = host::unix_ms();

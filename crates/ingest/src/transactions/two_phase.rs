@@ -62,7 +62,7 @@ impl Ingest {
     /// The two-phase loads that wait for their commit or abort, oldest first.
     #[must_use]
     pub fn prepared_loads(&self) -> Vec<PreparedLoad> {
-        let keep_ms = i64::try_from(self.options.precommit_timeout.as_millis()).unwrap_or(i64::MAX);
+        let keep_ms = i64::try_from(self.options.precommit_timeout.get().as_millis()).unwrap_or(i64::MAX);
         let all: Vec<_> = self.prepared.lock().values().cloned().collect();
         let load = |Prepared { queue, own, rows }: Prepared| {
             let info = self.core.transactions.by_id(own.txn)?;

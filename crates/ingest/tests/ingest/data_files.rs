@@ -1,6 +1,7 @@
 //! Data files of loads: deleted if nothing was stored, preserved if that is unknown.
 
 use crate::support::*;
+use tributary_types::Live;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_load_leaves_no_data_file() {
@@ -53,7 +54,7 @@ async fn an_async_load_of_data_files_is_answered_when_its_group_has_committed() 
 async fn an_overwrite_whose_client_leaves_while_a_group_is_open_leaves_no_data_file() {
     let mut machine = Machine::new(properties(600_000));
     let url = url::Url::parse("memory:///store/").unwrap();
-    let options = StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() };
+    let options = StoreOptions { keep_removed_files_ms: Live::new(0), ..StoreOptions::default() };
     machine.store = TableStore::with_object_store(machine.objects.clone(), url, options).unwrap();
     let running = machine.start().await;
     running.group(true, "VALUES (1, 'a')").await.unwrap();
@@ -79,7 +80,7 @@ async fn an_overwrite_whose_client_leaves_while_a_group_is_open_leaves_no_data_f
 async fn a_sweep_leaves_files_of_prepared_loads_and_of_loads_whose_outcome_is_not_known() {
     let mut machine = Machine::new(properties(0));
     let url = url::Url::parse("memory:///store/").unwrap();
-    let options = StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() };
+    let options = StoreOptions { keep_removed_files_ms: Live::new(0), ..StoreOptions::default() };
     machine.store = TableStore::with_object_store(machine.objects.clone(), url, options).unwrap();
     let running = machine.start().await;
     let rows = running.file_rows("VALUES (1, 'a')").await;

@@ -9,6 +9,7 @@ use object_store::{
     PutOptions, PutPayload, PutResult, Result,
 };
 use std::fmt;
+use tributary_types::Live;
 
 /// A store in memory whose next read of a data file panics on command.
 #[derive(Debug, Default)]
@@ -66,7 +67,8 @@ impl ObjectStore for Panicking {
 async fn a_panic_in_a_compaction_ends_neither_compactions_nor_flushes() {
     let objects = Arc::new(Panicking::default());
     let url = url::Url::parse("memory:///store/").unwrap();
-    let options = StoreOptions { flush_age_ms: 0, compact_min_files: 2, ..StoreOptions::default() };
+    let options =
+        StoreOptions { flush_age_ms: Live::new(0), compact_min_files: 2, ..StoreOptions::default() };
     let store = TableStore::with_object_store(objects.clone(), url, options).unwrap();
     let machine = Machine { store, ..Machine::new(properties(0)) };
     let running = machine.start().await;
@@ -95,7 +97,7 @@ const WAL_BYTES: u64 = 8 << 20;
 /// A machine with a small log, whose tables are neither old nor large enough for a flush for an hour.
 fn pressed_machine() -> Machine {
     let url = url::Url::parse("memory:///store/").unwrap();
-    let options = StoreOptions { flush_age_ms: 3_600_000, ..StoreOptions::default() };
+    let options = StoreOptions { flush_age_ms: Live::new(3_600_000), ..StoreOptions::default() };
     let objects = Arc::new(InMemory::new());
     let store = TableStore::with_object_store(objects.clone(), url, options).unwrap();
     Machine { store, objects, wal_limit: Portion::Bytes(WAL_BYTES), ..Machine::new(properties(0)) }

@@ -19,10 +19,9 @@ pub use tributary_ingest::{
     SourcePosition, TransactionInfo, TransactionKind, TransactionStatus, TwoPhaseTarget,
 };
 pub use tributary_table::{Replaced, StoreOptions, Table, TableStore};
-pub use tributary_types::Portion;
 pub use tributary_types::{
-    ColumnDef, DataType, DbId, Label, SchemaVersion, SourceId, TableDef, TableId, TableProperties,
-    TableSchema, TxnId, UserKey,
+    ColumnDef, DataType, DbId, Label, Live, Portion, SchemaVersion, SourceId, TableDef, TableId,
+    TableProperties, TableSchema, TxnId, UserKey,
 };
 pub use tributary_wal::{MemDisk, Wal, WalOptions};
 
@@ -156,22 +155,22 @@ impl Machine {
             IngestOptions {
                 wal_dirs: self.wal_dirs.clone(),
                 retired_wal_dirs: self.retired_wal_dirs.clone(),
-                wal_limit: self.wal_limit,
+                wal_limit: Live::new(self.wal_limit),
                 wal: WalOptions {
                     segment_bytes: 1 << 20,
                     on_fatal: Some(Arc::new(|_| {})),
                     may_write_here: Some(self.may_write_here),
                     ..WalOptions::default()
                 },
-                memory_limit_bytes: self.memory_limit_bytes,
+                memory_limit_bytes: Live::new(self.memory_limit_bytes),
                 keys_dir: "/keys".into(),
-                load_keys_max: self.load_keys_max,
+                load_keys_max: Live::new(self.load_keys_max),
                 rejected_dir: "/rejected".into(),
-                rejected_keep: LONG,
-                rejected_bytes_max: self.rejected_bytes_max,
-                label_keep: LONG,
-                precommit_timeout: LONG,
-                sweep_interval: LONG,
+                rejected_keep: Live::new(LONG),
+                rejected_bytes_max: Live::new(self.rejected_bytes_max),
+                label_keep: Live::new(LONG),
+                precommit_timeout: Live::new(LONG),
+                sweep_interval: Live::new(LONG),
             },
             Arc::new(self.gated.clone()),
             Arc::new(IngestMetrics::new(&prometheus::Registry::new()).unwrap()),

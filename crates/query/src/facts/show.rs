@@ -112,6 +112,9 @@ impl Facts<'_> {
             Show::FrontendConfig { filter } => {
                 self.filtered(session, nodes::config(namespace), filter.as_ref(), 0)?
             }
+            Show::BackendConfig { filter } => {
+                self.filtered(session, nodes::backend_config(namespace), filter.as_ref(), 2)?
+            }
             Show::Partitions { table, is_temporary, tail } => {
                 filter::check_columns(tail.filter.as_ref(), &PARTITION_FILTERS)?;
                 self.tailed(session, self.partitions(session, table, *is_temporary)?, tail, 1)?

@@ -17,15 +17,6 @@ pub(crate) fn show(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     form(cursor).map(|show| Statement::Show(Box::new(show)))
 }
 
-/// `ADMIN SHOW FRONTEND CONFIG`
-pub(crate) fn admin(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
-    if !cursor.eat_all("ADMIN SHOW FRONTEND CONFIG") {
-        return Err(unsupported::refuse("this ADMIN statement", "there is ADMIN SHOW FRONTEND CONFIG"));
-    }
-    let show = Show::FrontendConfig { filter: filter(cursor)? };
-    Ok(Statement::Show(Box::new(show)))
-}
-
 fn form(cursor: &mut Cursor<'_>) -> Parsed<Show> {
     if let Some(show) = of_a_table(cursor)? {
         return Ok(show);
@@ -291,6 +282,9 @@ fn of_the_server(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
     if cursor.eat_all("FRONTEND CONFIG") {
         return Ok(Some(Show::FrontendConfig { filter: filter(cursor)? }));
     }
+    if cursor.eat_all("BACKEND CONFIG") {
+        return Ok(Some(Show::BackendConfig { filter: filter(cursor)? }));
+    }
     let forms =
         ["FUNCTIONS", "BUILTIN FUNCTIONS", "FULL FUNCTIONS", "FULL BUILTIN FUNCTIONS", "GLOBAL FUNCTIONS"];
     if let Some(words) = forms.into_iter().find(|words| cursor.eat_all(words)) {
@@ -465,7 +459,7 @@ fn from_table(cursor: &mut Cursor<'_>) -> Parsed<Name> {
     Ok(Name { db: from_db(cursor)?.or(name.db), table: name.table })
 }
 
-fn filter(cursor: &mut Cursor<'_>) -> Parsed<Option<ShowFilter>> {
+pub(super) fn filter(cursor: &mut Cursor<'_>) -> Parsed<Option<ShowFilter>> {
     if cursor.eat("LIKE") {
         return cursor.string("a pattern in quotes").map(|pattern| Some(ShowFilter::Like(pattern)));
     }

@@ -475,13 +475,13 @@ impl RunWriter {
 
     /// The size from which a row group is copied from file to file.
     fn copied_bytes_min(&self) -> u64 {
-        (self.root.options.target_file_bytes / ROW_GROUPS_OF_FILE).max(1)
+        (self.root.options.target_file_bytes.get() / ROW_GROUPS_OF_FILE).max(1)
     }
 
     /// Rows of a row group: a run's in equal parts, which are smaller where files should be small.
     fn row_group_rows(&self, rows: usize, row_bytes: usize) -> usize {
         let of_target =
-            usize::try_from(self.root.options.target_file_bytes).unwrap_or(usize::MAX) / row_bytes;
+            usize::try_from(self.root.options.target_file_bytes.get()).unwrap_or(usize::MAX) / row_bytes;
         let most = of_target.clamp(ROW_GROUP_ROWS_MIN, ROW_GROUP_ROWS_MAX);
         rows.div_ceil(rows.div_ceil(most).max(1))
     }
@@ -517,7 +517,11 @@ impl RunWriter {
     async fn end_row_group(&mut self, rows: u64) -> Result<(), TableError> {
         let Some(file) = &mut self.open else { return Ok(()) };
         file.rows += rows;
-        if file.size_bytes >= self.root.options.target_file_bytes { self.close_file().await } else { Ok(()) }
+        if file.size_bytes >= self.root.options.target_file_bytes.get() {
+            self.close_file().await
+        } else {
+            Ok(())
+        }
     }
 
     /// The open file, or a new one, in which columns with nearly all values different, `distinct`, have no dictionary.

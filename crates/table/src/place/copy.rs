@@ -109,10 +109,12 @@ mod tests {
     use object_store::{ObjectStore, ObjectStoreExt};
     use std::collections::HashSet;
     use std::sync::Arc;
+    use tributary_types::Live;
     use url::Url;
 
     fn store(objects: &Arc<InMemory>) -> TableStore {
-        let options = StoreOptions { checkpoint_every: 3, compact_min_files: 2, ..StoreOptions::default() };
+        let options =
+            StoreOptions { checkpoint_every: Live::new(3), compact_min_files: 2, ..StoreOptions::default() };
         let objects = Arc::clone(objects) as Arc<dyn ObjectStore>;
         TableStore::with_object_store(objects, Url::parse("memory:///").unwrap(), options).unwrap()
     }

@@ -12,6 +12,9 @@ use tributary_tls::MinimumVersion;
 use tributary_types::{AuthPlugin, Egress, Portion, Secret, StoredVerifiers};
 use url::Url;
 
+/// The legal values of a setting that is on or off.
+const FLAG: &str = "true or false";
+
 /// The legal values of a setting, in a form that errors and the reference can print.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rule {
@@ -60,6 +63,27 @@ impl Rule {
         }
     }
 
+    /// A value as configuration files have it.
+    pub(super) fn toml(self, value: String) -> String {
+        match self {
+            // Without leading zeros, and in quotes where TOML's numbers end.
+            Self::Whole { .. } => match value.parse::<i64>() {
+                Ok(number) => number.to_string(),
+                Err(_) => toml::Value::String(value).to_string(),
+            },
+            Self::Text(_) | Self::Secret(_) | Self::Url(_) => toml::Value::String(value).to_string(),
+        }
+    }
+
+    /// The type, by Doris's name.
+    pub(super) fn type_name(self) -> &'static str {
+        match self {
+            Self::Whole { .. } => "long",
+            Self::Text(FLAG) => "boolean",
+            Self::Text(_) | Self::Secret(_) | Self::Url(_) => "string",
+        }
+    }
+
     /// The words after "is not" in an error.
     pub(super) fn expected(self) -> String {
         match self {
@@ -93,7 +117,7 @@ pub(super) const fn directory() -> Accepts<PathBuf> {
 }
 
 pub(super) const fn flag() -> Accepts<bool> {
-    text("true or false", |text| text.to_ascii_lowercase().parse().ok())
+    text(FLAG, |text| text.to_ascii_lowercase().parse().ok())
 }
 
 /// A port, or -1 for none.

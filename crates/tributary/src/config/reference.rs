@@ -15,7 +15,8 @@ fn row(setting: &Declared) -> String {
         Rule::Whole { min, max, unit } => format!("{min} to {max} {unit}"),
         Rule::Text(words) | Rule::Secret(words) | Rule::Url(words) => words.to_owned(),
     };
-    format!("| `{}` | {default} | {} | {} |\n", setting.name, accepts.trim(), setting.meaning())
+    let changes = if setting.change.is_some() { "yes" } else { "" };
+    format!("| `{}` | {default} | {} | {changes} | {} |\n", setting.name, accepts.trim(), setting.meaning())
 }
 
 #[test]
@@ -25,7 +26,9 @@ fn the_reference_of_settings_is_what_their_declarations_say() {
     let (before, rest) = page.split_once(BEGIN).expect("the table's first line is marked");
     let (_, after) = rest.split_once(END).expect("the table's last line is marked");
     let rows: String = DECLARED.iter().map(row).collect();
-    let table = format!("\n| setting | default | accepts | meaning |\n| --- | --- | --- | --- |\n{rows}\n");
+    let table = format!(
+        "\n| setting | default | accepts | at run time | meaning |\n| --- | --- | --- | --- | --- |\n{rows}\n"
+    );
     let expected = format!("{before}{BEGIN}{table}{END}{after}");
     if std::env::var_os("UPDATE_REFERENCE").is_some() {
         std::fs::write(&path, expected).expect("the page is written");

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tributary_catalog::{PostgresOptions, PostgresUrl};
 use tributary_engine::{S3Location, S3Options, WhenFull};
 use tributary_tls::MinimumVersion;
-use tributary_types::{AuthPlugin, Egress, Portion, Secret, StoredVerifiers};
+use tributary_types::{AuthPlugin, Egress, Live, Portion, Secret, StoredVerifiers};
 use url::Url;
 
 /// A setting, without its value.
@@ -21,6 +21,8 @@ pub(super) struct Declared {
     /// One sentence, with a leading space.
     meaning: &'static str,
     pub(super) is_legal: fn(&str) -> bool,
+    /// Gives a setting that may change while the server runs the value of a legal text. `None`: it needs a restart.
+    pub(super) change: Option<fn(&Settings, &str)>,
 }
 
 impl Declared {
@@ -29,13 +31,46 @@ impl Declared {
     }
 }
 
-/// Declares settings: `/// Meaning.`, then `name: type = "default", legal values;`.
+/// The type of a setting's field.
+macro_rules! field {
+    ($type:ty) => { $type };
+    ($type:ty, live) => { Live<$type> };
+}
+
+/// The value of a setting's field.
+macro_rules! held {
+    ($value:expr) => {
+        $value
+    };
+    ($value:expr, live) => {
+        Live::new($value)
+    };
+}
+
+/// The way to change a setting while the server runs.
+macro_rules! change {
+    ($name:ident, $type:ty, $accepts:expr) => {
+        None
+    };
+    ($name:ident, $type:ty, $accepts:expr, live) => {
+        Some(|settings: &Settings, text: &str| {
+            const ACCEPTS: Accepts<$type> = $accepts;
+            settings.$name.set(ACCEPTS.value(text).expect("a text is checked when it is set"));
+        })
+    };
+}
+
+/// Declares settings: `/// Meaning.`, then `name: type = "default", legal values;`. With `, live` before the end, it may change while
+/// the server runs, and the parts that obey it read it each time.
 macro_rules! settings {
-    ($($(#[doc = $meaning:literal])+ $(#[$attribute:meta])* $name:ident: $type:ty = $default:literal, $accepts:expr;)+) => {
+    ($(
+        $(#[doc = $meaning:literal])+ $(#[$attribute:meta])*
+        $name:ident: $type:ty = $default:literal, $accepts:expr $(, $live:ident)?;
+    )+) => {
         /// The value of each setting.
         #[derive(Clone, Debug)]
         pub struct Settings {
-            $($(#[doc = $meaning])+ $(#[$attribute])* pub $name: $type,)+
+            $($(#[doc = $meaning])+ $(#[$attribute])* pub $name: field!($type $(, $live)?),)+
         }
 
         pub(super) const DECLARED: &[Declared] = &[$({
@@ -46,6 +81,7 @@ macro_rules! settings {
                 rule: ACCEPTS.rule,
                 meaning: concat!($($meaning),+),
                 is_legal: |text| ACCEPTS.value(text).is_some(),
+                change: change!($name, $type, $accepts $(, $live)?),
             }
         }),+];
 
@@ -55,7 +91,8 @@ macro_rules! settings {
                 Self {
                     $($name: {
                         const ACCEPTS: Accepts<$type> = $accepts;
-                        ACCEPTS.value(text_of(stringify!($name))).expect("a text is checked when it is set")
+                        let value = ACCEPTS.value(text_of(stringify!($name)));
+                        held!(value.expect("a text is checked when it is set") $(, $live)?)
                     },)+
                 }
             }
@@ -134,77 +171,77 @@ settings! {
     group_commit_wal_path: Vec<PathBuf> = "", directories();
 
     /// Space that the write-ahead log may take in each directory: a percentage of the disk's available bytes, or bytes.
-    group_commit_wal_max_disk_limit: Portion = "10%", portion();
+    group_commit_wal_max_disk_limit: Portion = "10%", portion(), live;
 
     /// `group_commit_interval_ms` of tables created without it. 0: a group closes as soon as the log is free.
-    group_commit_interval_ms_default_value: u64 = "10000", milliseconds(0, 1000 * DAY_MS);
+    group_commit_interval_ms_default_value: u64 = "10000", milliseconds(0, 1000 * DAY_MS), live;
 
     /// `group_commit_data_bytes` of tables created without it.
-    group_commit_data_bytes_default_value: u64 = "67108864", bytes(1, u64::MAX);
+    group_commit_data_bytes_default_value: u64 = "67108864", bytes(1, u64::MAX), live;
 
     /// Accepted for compatibility; `max_filter_ratio` always applies to all rows of a load.
     #[expect(dead_code, reason = "accepted for compatibility")]
     group_commit_memory_rows_for_max_filter_ratio: u64 = "10000", count(1, COUNT_MAX);
 
     /// Memory of rows in groups and memtables above which loads wait for a flush.
-    group_commit_queue_mem_limit: u64 = "201326592", bytes(1, u64::MAX);
+    group_commit_queue_mem_limit: u64 = "201326592", bytes(1, u64::MAX), live;
 
     /// Decoded size above which a load is written to data files while it arrives, instead of being held in memory.
-    large_load_bytes: u64 = "67108864", bytes(1, u64::MAX);
+    large_load_bytes: u64 = "67108864", bytes(1, u64::MAX), live;
 
     /// Size of a segment file of the write-ahead log.
     wal_segment_bytes: u64 = "67108864", bytes(1 << 20, 1 << 32);
 
     /// Size at which a table's memtable is flushed to data files.
-    flush_bytes: u64 = "67108864", bytes(1, u64::MAX);
+    flush_bytes: u64 = "67108864", bytes(1, u64::MAX), live;
 
     /// Age of the oldest rows at which a table's memtable is flushed to data files.
-    flush_age_ms: u64 = "60000", milliseconds(0, 1000 * DAY_MS);
+    flush_age_ms: u64 = "60000", milliseconds(0, 1000 * DAY_MS), live;
 
     /// Target size of data files, for flushes and compactions.
-    target_file_bytes: u64 = "134217728", bytes(1, u64::MAX);
+    target_file_bytes: u64 = "134217728", bytes(1, u64::MAX), live;
 
     /// How long replaced data files are retained, for running queries and readers of older Delta versions.
-    deleted_file_retention_second: Duration = "86400", seconds(60, COUNT_MAX);
+    deleted_file_retention_second: Duration = "86400", seconds(60, COUNT_MAX), live;
 
     /// How long one call to the store of the data files may take: a request, a part of an upload, a piece of a body.
     store_timeout_ms: u64 = "120000", milliseconds(1000, DAY_MS);
 
     /// Number of Delta entries of a table between two checkpoints.
-    checkpoint_every: u64 = "10", count(1, COUNT_MAX);
+    checkpoint_every: u64 = "10", count(1, COUNT_MAX), live;
 
     /// How long the label of a finished load stays in use, for at most 100,000 labels of a database, and how long an idempotency key is remembered.
-    label_keep_max_second: Duration = "259200", seconds(1, COUNT_MAX);
+    label_keep_max_second: Duration = "259200", seconds(1, COUNT_MAX), live;
 
     /// Number of idempotency keys at which loads with new ones are refused. A key takes 85 bytes on the disk and 2 bytes of memory.
-    load_keys_max: u64 = "100000000", count(1, COUNT_MAX);
+    load_keys_max: u64 = "100000000", count(1, COUNT_MAX), live;
 
     /// How long rejected rows of stored loads are found in `information_schema.rejected_rows`.
-    rejected_rows_keep_seconds: Duration = "604800", seconds(1, COUNT_MAX);
+    rejected_rows_keep_seconds: Duration = "604800", seconds(1, COUNT_MAX), live;
 
     /// Bytes of the files of rejected rows; when they take more, the oldest are deleted before their time.
-    rejected_rows_max_bytes: u64 = "67108864", bytes(1048576, u64::MAX);
+    rejected_rows_max_bytes: u64 = "67108864", bytes(1048576, u64::MAX), live;
 
     /// Number of loads at a time, of all users and by whatever way, at which further ones are refused; jobs wait.
-    max_concurrent_loads: u64 = "4096", count(1, COUNT_MAX);
+    max_concurrent_loads: u64 = "4096", count(1, COUNT_MAX), live;
 
     /// Timeout of a Stream Load without the header.
-    stream_load_default_timeout_second: Duration = "600", seconds(1, 259_200);
+    stream_load_default_timeout_second: Duration = "600", seconds(1, 259_200), live;
 
     /// Age at which a pre-committed load is aborted.
-    stream_load_default_precommit_timeout_second: Duration = "3600", seconds(1, COUNT_MAX);
+    stream_load_default_precommit_timeout_second: Duration = "3600", seconds(1, COUNT_MAX), live;
 
     /// Largest body of a load.
-    streaming_load_max_mb: u64 = "10240", megabytes(1, COUNT_MAX);
+    streaming_load_max_mb: u64 = "10240", megabytes(1, COUNT_MAX), live;
 
     /// Limit on simultaneous HTTP connections. When all are in use, one without a request is closed for another; further requests wait up to 30 s for a place, except `/api/health`, `/api/ready` and `/metrics`.
-    http_max_connections: u64 = "4096", count(1, COUNT_MAX);
+    http_max_connections: u64 = "4096", count(1, COUNT_MAX), live;
 
     /// Limit on simultaneous HTTP connections of one address, or of one IPv6 network (/64).
-    http_max_connections_per_address: u64 = "3072", count(1, COUNT_MAX);
+    http_max_connections_per_address: u64 = "3072", count(1, COUNT_MAX), live;
 
     /// How long an HTTP client may take to send the head of a request.
-    http_head_timeout_second: Duration = "10", seconds(1, 3600);
+    http_head_timeout_second: Duration = "10", seconds(1, 3600), live;
 
     /// Disk that Parquet and ORC bodies may take together while they wait to be read; queries may spill as much again. 0: a tenth of what is free at the start.
     spool_limit_bytes: u64 = "0", bytes(0, u64::MAX);
@@ -255,31 +292,31 @@ settings! {
     egress: Egress = "", egress();
 
     /// How often dynamic partitions are created and dropped.
-    dynamic_partition_check_interval_seconds: Duration = "600", seconds(1, COUNT_MAX);
+    dynamic_partition_check_interval_seconds: Duration = "600", seconds(1, COUNT_MAX), live;
 
     /// How often the server compares what its logs have with what queries see and with the Delta tables, like VERIFY. 0: only when asked.
-    verify_interval_seconds: Duration = "86400", seconds(0, COUNT_MAX);
+    verify_interval_seconds: Duration = "86400", seconds(0, COUNT_MAX), live;
 
     /// How long a database, table or partition that was dropped without FORCE can be recovered. 0: not at all.
-    catalog_trash_expire_second: Duration = "86400", seconds(0, COUNT_MAX);
+    catalog_trash_expire_second: Duration = "86400", seconds(0, COUNT_MAX), live;
 
     /// Whether `/api/_load_error_log`, which serves the reasons for rejected rows, requires a login. Without it, everybody who knows the address may read them, as in Doris.
-    load_error_log_needs_login: bool = "false", flag();
+    load_error_log_needs_login: bool = "false", flag(), live;
 
     /// How long the reasons for rejected rows are retained.
-    load_error_log_reserve_hours: Duration = "48", hours(1, COUNT_MAX);
+    load_error_log_reserve_hours: Duration = "48", hours(1, COUNT_MAX), live;
 
     /// Limit on simultaneous MySQL sessions; `root` or `admin` may open one more.
-    qe_max_connection: u64 = "4096", count(1, COUNT_MAX);
+    qe_max_connection: u64 = "4096", count(1, COUNT_MAX), live;
 
     /// Memory of the prepared statements and user variables of all sessions. One session may have an eighth.
-    session_mem_limit: u64 = "536870912", bytes(1 << 20, u64::MAX);
+    session_mem_limit: u64 = "536870912", bytes(1 << 20, u64::MAX), live;
 
     /// Largest MySQL packet.
     max_allowed_packet: u64 = "67108864", bytes(1024, 1 << 30);
 
     /// Memory that the process may have, as a percentage of the machine's, or of its control group's if that is less. At the limit queries spill to disk or fail, and bodies of loads wait unread.
-    mem_limit: Portion = "90%", portion();
+    mem_limit: Portion = "90%", portion(), live;
 
     /// Memory limit of all queries together.
     exec_mem_limit: u64 = "2147483648", bytes(1, u64::MAX);
@@ -309,7 +346,7 @@ settings! {
     audit_when_full: WhenFull = "drop", when_full();
 
     /// Tracing filter of the log, like `info` or `tributary_ingest=debug,info`.
-    log_level: String = "info,buoyant_kernel=warn,deltalake_core=warn", log_filter();
+    log_level: String = "info,buoyant_kernel=warn,deltalake_core=warn", log_filter(), live;
 
     /// Format of the log on standard error.
     log_format: LogFormat = "text", log_format();

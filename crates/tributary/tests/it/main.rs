@@ -98,6 +98,7 @@ mod rollups;
 mod routine_load;
 mod routine_load_tables;
 mod row_changes;
+mod settings;
 mod states;
 mod stopped_copy;
 mod stream_load;

@@ -49,7 +49,7 @@ fn settings_and_events_are_shown_to_operators() {
         ["90%|default|1"]
     );
     let shown = client.rows("SHOW FRONTEND CONFIG LIKE 'flush_age%'");
-    assert!(shown.len() == 1 && shown[0].starts_with("flush_age_ms|1234|string|false|false|"), "{shown:?}");
+    assert!(shown.len() == 1 && shown[0].starts_with("flush_age_ms|1234|long|true|false|"), "{shown:?}");
     let events = client.rows("SELECT KIND, USER, TEXT FROM information_schema.server_events ORDER BY TIME");
     let kinds: Vec<_> = events.iter().map(|event| event.split('|').next().unwrap_or_default()).collect();
     assert_eq!(kinds, ["START", "DDL", "DDL", "RIGHTS", "RIGHTS", "RIGHTS", "SETTING"], "{events:?}");

@@ -6,6 +6,7 @@ use crate::support::programs::{Finished, run};
 use crate::support::server::program;
 use crate::support::{Client, Server, wait_until};
 use serde_json::Value;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const TAIL: &str = "DISTRIBUTED BY HASH(id) BUCKETS 1";
@@ -187,7 +188,18 @@ fn a_delta_log_with_other_rows_than_queries_see_is_found() {
 
 #[test]
 fn a_log_that_was_changed_on_the_disk_is_an_error_with_its_place() {
-    let server = Server::with_settings(&[("flush_age_ms", "3600000")]);
+    let (server, segment) = with_damaged_log(&[("flush_age_ms", "3600000")]);
+    let mut client = server.connect();
+    let (found, code) = verify(&server, &[]);
+    assert!(code == Some(2) && found.stderr.contains("checksum is wrong"), "{found:?}");
+    assert!(found.stderr.contains(&segment.display().to_string()), "{found:?}");
+    client.refused("VERIFY", 1105, "checksum is wrong");
+    assert!(server.metric("tributary_verify_failed_total") >= 2.0);
+}
+
+/// A server with a row in its log and in memory, which the disk has damaged in the log.
+fn with_damaged_log(settings: &[(&str, &str)]) -> (Server, PathBuf) {
+    let server = Server::with_settings(settings);
     let mut client = server.connect();
     client.ok("CREATE DATABASE d");
     client.ok(&format!("CREATE TABLE d.t (id INT NOT NULL, v STRING) DUPLICATE KEY(id) {TAIL}"));
@@ -203,11 +215,35 @@ fn a_log_that_was_changed_on_the_disk_is_an_error_with_its_place() {
     let place = bytes.windows(12).position(|window| window == b"needleneedle").expect("it is there");
     bytes[place] = b'X';
     std::fs::write(&segment, bytes).expect("written");
-    let (found, code) = verify(&server, &[]);
-    assert!(code == Some(2) && found.stderr.contains("checksum is wrong"), "{found:?}");
-    assert!(found.stderr.contains(&segment.display().to_string()), "{found:?}");
-    client.refused("VERIFY", 1105, "checksum is wrong");
-    assert!(server.metric("tributary_verify_failed_total") >= 2.0);
+    (server, segment)
+}
+
+#[test]
+fn a_log_that_the_clock_can_not_read_is_a_problem_with_a_way_out() {
+    let (mut server, segment) =
+        with_damaged_log(&[("flush_age_ms", "3600000"), ("verify_interval_seconds", "1")]);
+    let mut client = server.connect();
+    let problems = "SELECT SEVERITY, PROBLEM, CAUSE, WAY_OUT FROM information_schema.problems WHERE CODE = 'VERIFY_FAILS'";
+    wait_until("the problem is named", || !client.rows(problems).is_empty());
+    let row = client.rows(problems).remove(0);
+    let text = "CRITICAL|The tables can't be compared with their logs: a log can't be read.|";
+    assert!(row.starts_with(text), "{row}");
+    assert!(row.contains(&segment.display().to_string()) && row.contains("checksum is wrong"), "{row}");
+    assert_eq!(server.metric("tributary_problems{code=\"VERIFY_FAILS\"}"), 1.0);
+    // The way out that it names.
+    assert!(row.contains("SIGTERM") && row.contains("`tributary wal repair`"), "{row}");
+    client.ok("INSERT INTO d.t VALUES (2, 'behind the damage')");
+    assert!(server.stop().success());
+    let refusal = Server::refusal(&server.data(), &[]);
+    assert!(refusal.contains("the write-ahead log is damaged"), "{refusal}");
+    let data = server.data().display().to_string();
+    run("tributary wal repair", program().args(["wal", "repair", "--cut", "--storage-root-path", &data]))
+        .success();
+    server.start_again();
+    let mut client = server.connect();
+    assert_eq!(client.rows("SELECT id FROM d.t ORDER BY id"), ["1", "2"]);
+    wait_until("it compares", || server.metric("tributary_verify_runs_total") >= 1.0);
+    assert!(client.rows(problems).is_empty());
 }
 
 #[test]

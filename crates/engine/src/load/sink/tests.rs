@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::{TestEngine, block, wait_until};
+use tributary_types::Live;
 
 const MIB: usize = 1 << 20;
 
@@ -16,7 +17,7 @@ async fn with_a_file(test: &TestEngine, table: &Arc<Table>) -> LoadSink {
 #[tokio::test(flavor = "multi_thread")]
 async fn however_a_load_ends_it_leaves_no_data_file() {
     // Each run of rows fills a file: the upload of a smaller one is still in memory.
-    let test = TestEngine::open(|options| options.store.target_file_bytes = 1).await;
+    let test = TestEngine::open(|options| options.store.target_file_bytes = Live::new(1)).await;
     let table = test.table().await;
     with_a_file(&test, &table).await.abort().await;
     assert_eq!(test.data_files(), 0, "aborted");
@@ -27,7 +28,7 @@ async fn however_a_load_ends_it_leaves_no_data_file() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn loads_that_together_hold_much_go_on_to_data_files_early() {
-    let test = TestEngine::open(|options| options.large_load_bytes = 1 << 40).await;
+    let test = TestEngine::open(|options| options.large_load_bytes = Live::new(1 << 40)).await;
     let table = test.table().await;
     let schema = Arc::clone(&table.def().schema);
     let memory = test.engine.ingest.memory();
@@ -51,7 +52,7 @@ async fn loads_that_together_hold_much_go_on_to_data_files_early() {
 /// The load waits for its group or its commit then, which can take long.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sink_whose_rows_were_taken_holds_neither_memory_nor_the_right_to_write_files() {
-    let test = TestEngine::open(|options| options.store.target_file_bytes = 1).await;
+    let test = TestEngine::open(|options| options.store.target_file_bytes = Live::new(1)).await;
     let table = test.table().await;
     let memory = test.engine.ingest.memory();
     let turns = test.engine.loads.file_turns.available_permits();

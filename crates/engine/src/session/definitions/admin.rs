@@ -94,6 +94,7 @@ impl EngineSession {
                 return Answer::grid(&killed.wait(engine.backup(*backup)).await??);
             }
             Statement::Verify(verify) => return self.run_verify(&verify).await,
+            Statement::SetConfig(properties) => engine.change_settings(properties.0).await?,
             Statement::Decommission { backends, cancels } => engine.decommission(&backends, !cancels)?,
             Statement::CleanLabel { db, label } => {
                 let db = self.database_or(db.as_deref())?;

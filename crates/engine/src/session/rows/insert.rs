@@ -834,7 +834,7 @@ pub(super) async fn partial_target(
 
 /// Refuses a statement within BEGIN whose rows take too much memory.
 fn check_memory(engine: &Engine, blocks: &[Block]) -> Result<(), SqlError> {
-    let limit_bytes = engine.options.large_load_bytes;
+    let limit_bytes = engine.options.large_load_bytes.get();
     if blocks.iter().map(|block| block.len_bytes() as u64).sum::<u64>() <= limit_bytes {
         return Ok(());
     }

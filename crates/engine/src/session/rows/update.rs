@@ -135,7 +135,7 @@ impl Replacing<'_> {
         let rows = self.queries.rows_to_update(self.view, &query, self.params, self.table, &snapshot);
         let mut rows = self.interrupt.wait(rows).await??;
         let completer = Completer::of_insert(&self.loads.generated, &target, &self.options, self.zone)?;
-        let limit_bytes = self.loads.options.large_load_bytes;
+        let limit_bytes = self.loads.options.large_load_bytes.get();
         let mut sink = LoadSink::new(Arc::clone(self.table), Arc::clone(target.schema()), limit_bytes);
         let mut builder = self.loads.builders.take(target.schema());
         let read = self.read(&mut rows, (&target, completer.as_deref()), &mut builder, &mut sink).await;

@@ -181,7 +181,7 @@ pub(super) const TABLES: [(&str, &str); 56] = [
     ),
     ("server_events", "TIME KIND USER CLIENT TEXT"),
     ("file_cache_statistics", "BE_ID# BE_IP CACHE_PATH METRIC_NAME METRIC_VALUE#"),
-    ("server_settings", "NAME VALUE DEFAULT_VALUE ORIGIN ACCEPTS MEANING"),
+    ("server_settings", "NAME VALUE DEFAULT_VALUE ORIGIN ACCEPTS MEANING TYPE IS_MUTABLE"),
     ("table_properties", "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME PROPERTY_NAME PROPERTY_VALUE"),
 ];
 

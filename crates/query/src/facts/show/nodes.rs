@@ -1,9 +1,12 @@
-//! SHOW FRONTENDS, SHOW BACKENDS and SHOW FRONTEND CONFIG: this server, in both of its roles.
+//! SHOW FRONTENDS, SHOW BACKENDS and their CONFIG: this server, in both of its roles.
 
 use super::facts::size_text;
 use crate::model::{Cell, Grid};
 use crate::namespace::{LiveTable, Namespace};
 use tributary_types::SqlError;
+
+/// The number of this server among Doris's back ends, which has no meaning here.
+const BACKEND_ID: &str = "10001";
 
 fn number(value: impl Into<u64>) -> Cell {
     Cell::Text(value.into().to_string())
@@ -28,14 +31,30 @@ pub fn called(function: &str, namespace: &dyn Namespace) -> Result<Option<Grid>,
     Ok(Some(rows(namespace)))
 }
 
-/// The settings in Doris's columns. None can be changed while the server runs.
+/// Name, value, type, whether it may change, and meaning of each setting.
+fn settings(namespace: &dyn Namespace) -> impl Iterator<Item = [Cell; 5]> {
+    namespace.live(LiveTable::Settings).into_iter().filter_map(|row| {
+        let [name, value, _default, _origin, _accepts, meaning, type_name, is_mutable] =
+            <[Cell; 8]>::try_from(row).ok()?;
+        Some([name, value, type_name, is_mutable, meaning])
+    })
+}
+
+/// The settings in the columns of Doris's front end.
 pub(super) fn config(namespace: &dyn Namespace) -> Grid {
     let mut grid = Grid::new(&["Key", "Value", "Type", "IsMutable", "MasterOnly", "Comment"]);
-    for row in namespace.live(LiveTable::Settings) {
-        let mut cells = row.into_iter();
-        if let (Some(name), Some(value), Some(meaning)) = (cells.next(), cells.next(), cells.next_back()) {
-            grid.push(vec![name, value, "string".into(), "false".into(), "false".into(), meaning]);
-        }
+    for [name, value, type_name, is_mutable, meaning] in settings(namespace) {
+        grid.push(vec![name, value, type_name, is_mutable, "false".into(), meaning]);
+    }
+    grid
+}
+
+/// The settings in the columns of Doris's back end.
+pub(super) fn backend_config(namespace: &dyn Namespace) -> Grid {
+    let host = namespace.server_facts().host;
+    let mut grid = Grid::new(&["BackendId", "Host", "Key", "Value", "Type", "IsMutable"]);
+    for [name, value, type_name, is_mutable, _meaning] in settings(namespace) {
+        grid.push(vec![BACKEND_ID.into(), host.as_str().into(), name, value, type_name, is_mutable]);
     }
     grid
 }
@@ -126,7 +145,7 @@ pub(super) fn backends(namespace: &dyn Namespace) -> Grid {
         "Memory",
     ]);
     grid.push(vec![
-        "10001".into(),
+        BACKEND_ID.into(),
         facts.host.into(),
         "0".into(),
         "0".into(),

@@ -9,6 +9,7 @@ use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::properties::WriterProperties;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tributary_types::Live;
 
 fn metadata_of(bytes: &Bytes, policy: PageIndexPolicy) -> ParquetMetaData {
     let options = ArrowReaderOptions::new().with_page_index_policy(policy);
@@ -101,8 +102,11 @@ async fn single_pages_are_checked() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_compaction_carries_no_damage_on_and_its_file_has_checksums() {
-    let options =
-        StoreOptions { target_file_bytes: 1 << 20, compact_min_files: 2, ..StoreOptions::default() };
+    let options = StoreOptions {
+        target_file_bytes: Live::new(1 << 20),
+        compact_min_files: 2,
+        ..StoreOptions::default()
+    };
     let bench = Bench::with(options);
     let table = bench.store.create(&two_columns()).await.unwrap();
     for rows in [0..30_000, 30_000..60_000, 60_000..60_010] {

@@ -3,11 +3,14 @@ use crate::file::FileReader;
 use crate::testing::{Bench, column, def_of, expected, logged, publish, text_rows, two_columns, visible};
 use crate::{StoreOptions, Table};
 use std::collections::BTreeSet;
-use tributary_types::{DataType, TableSchema};
+use tributary_types::{DataType, Live, TableSchema};
 
 async fn empty_table() -> (Bench, Arc<Table>) {
-    let options =
-        StoreOptions { target_file_bytes: 1 << 20, compact_min_files: 2, ..StoreOptions::default() };
+    let options = StoreOptions {
+        target_file_bytes: Live::new(1 << 20),
+        compact_min_files: 2,
+        ..StoreOptions::default()
+    };
     let bench = Bench::with(options);
     let table = bench.store.create(&two_columns()).await.unwrap();
     (bench, table)

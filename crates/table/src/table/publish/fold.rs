@@ -97,7 +97,7 @@ impl<'t> Deriving<'t> {
     async fn add(&mut self, batches: Vec<RecordBatch>) -> Result<(), TableError> {
         self.bytes += batches.iter().map(|batch| batch_bytes(batch) as u64).sum::<u64>();
         self.batches.extend(batches);
-        let memory_bytes = self.table.root.options.flush_bytes.saturating_mul(MEMTABLES_IN_MEMORY);
+        let memory_bytes = self.table.root.options.flush_bytes.get().saturating_mul(MEMTABLES_IN_MEMORY);
         let memory_bytes = host::limit(memory_bytes, SIMULATED_MEMORY_BYTES);
         if self.bytes <= memory_bytes {
             return Ok(());

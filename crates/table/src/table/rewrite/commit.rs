@@ -226,7 +226,7 @@ impl Table {
     /// Writes a checkpoint if enough entries were written since the last. A failure only slows readers, so it is logged and
     /// retried after the next commit.
     pub(in crate::table) async fn checkpoint_if_due(&self, state: &mut LogState) {
-        if state.uncheckpointed < self.root.options.checkpoint_every.max(1) {
+        if state.uncheckpointed < self.root.options.checkpoint_every.get().max(1) {
             return;
         }
         let cleans_up = self.root.deletions.allowed();

@@ -116,7 +116,7 @@ impl Table {
         min_files: usize,
         kept: &KeptDeletions,
     ) -> Vec<LiveFile> {
-        let target = self.root.options.target_file_bytes;
+        let target = self.root.options.target_file_bytes.get();
         let mut by_partition: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (place, file) in files.iter().enumerate() {
             if file.live_bytes() < target / 4 * 3 && has(&state.live, file) {

@@ -32,7 +32,7 @@ impl Table {
         }
         let Some(_allowed) = self.root.deletions.allowed() else { return Ok(SweepReport::default()) };
         let mut state = self.lock_log().await?;
-        let keep_ms = self.root.options.keep_removed_files_ms;
+        let keep_ms = self.root.options.keep_removed_files_ms.get();
         let now = now_ms();
         let before_ms = now.saturating_sub_unsigned(keep_ms);
         let listed = self.old_files(before_ms).await?;

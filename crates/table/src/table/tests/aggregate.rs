@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tributary_types::{
-    Aggregation, ColumnDef, DataType, KeyModel, Lsn, SchemaVersion, TableDef, TableId, TableSchema, Version,
+    Aggregation, ColumnDef, DataType, KeyModel, Live, Lsn, SchemaVersion, TableDef, TableId, TableSchema,
+    Version,
 };
 
 const TEXT: DataType = DataType::Varchar { bytes: 20 };
@@ -526,9 +527,13 @@ async fn whatever_happens_in_whatever_order_each_row_is_folded_once() {
         let options = match seed / 2 % 3 {
             0 => StoreOptions::default(),
             1 => StoreOptions { settled_piece_rows: 5, ..StoreOptions::default() },
-            _ => StoreOptions { settled_piece_bytes: 3000, flush_bytes: 100, ..StoreOptions::default() },
+            _ => StoreOptions {
+                settled_piece_bytes: 3000,
+                flush_bytes: Live::new(100),
+                ..StoreOptions::default()
+            },
         };
-        let options = StoreOptions { compact_min_files: 2, checkpoint_every: 5, ..options };
+        let options = StoreOptions { compact_min_files: 2, checkpoint_every: Live::new(5), ..options };
         let bench = Bench::with(options);
         let def = || if seed % 2 == 0 { def() } else { copying(&def()) };
         let mut table = bench.store.create(&def()).await.unwrap();

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_types::{DataType, Lsn, SchemaVersion, TableDef, TableSchema, Version};
+use tributary_types::{DataType, Live, Lsn, SchemaVersion, TableDef, TableSchema, Version};
 
 /// The positions of the rows of these ids, as a query would find them.
 pub(super) async fn find(
@@ -123,7 +123,8 @@ async fn the_log_says_that_it_has_vectors_from_the_first_one_on_and_not_before()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_checkpoint_keeps_the_deletes() {
-    let (bench, table) = forty(StoreOptions { checkpoint_every: 1, ..StoreOptions::default() }).await;
+    let (bench, table) =
+        forty(StoreOptions { checkpoint_every: Live::new(1), ..StoreOptions::default() }).await;
     for id in [3, 13, 4] {
         delete(&table, [id]).await.unwrap();
     }
@@ -235,8 +236,11 @@ async fn a_file_with_many_deleted_rows_is_rewritten_alone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rewrite_copies_row_groups_without_deletes_and_reads_the_others() {
-    let options =
-        StoreOptions { target_file_bytes: 1 << 20, compact_min_files: 2, ..StoreOptions::default() };
+    let options = StoreOptions {
+        target_file_bytes: Live::new(1 << 20),
+        compact_min_files: 2,
+        ..StoreOptions::default()
+    };
     let bench = Bench::with(options);
     let table = bench.store.create(&two_columns()).await.unwrap();
     for start in [0, 30_000] {
@@ -320,7 +324,8 @@ async fn deleted_rows_get_no_default_of_a_new_column() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deletion_that_fails_deletes_nothing_and_can_be_repeated() {
-    let (bench, table) = forty(StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() }).await;
+    let (bench, table) =
+        forty(StoreOptions { keep_removed_files_ms: Live::new(0), ..StoreOptions::default() }).await;
     table.flush().await.unwrap();
     for name in ["deletion_vector_", "00000000000000000005.json"] {
         bench.faults.fail_next(name, Fault::Before);
@@ -374,7 +379,7 @@ async fn two_tables_objects_of_one_log_see_each_others_deletes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn vectors_out_of_use_stay_for_as_long_as_removed_files() {
     let (bench, table) =
-        forty(StoreOptions { keep_removed_files_ms: 600_000, ..StoreOptions::default() }).await;
+        forty(StoreOptions { keep_removed_files_ms: Live::new(600_000), ..StoreOptions::default() }).await;
     delete(&table, [3]).await.unwrap();
     delete(&table, [4]).await.unwrap();
     let vectors =

@@ -4,14 +4,15 @@ use crate::testing::{
     Bench, Fault, column, def_of, expected, logged, publish, two_columns, visible, with_default,
 };
 use std::sync::Arc;
-use tributary_types::{DataType, Lsn, TableDef, Version};
+use tributary_types::{DataType, Live, Lsn, TableDef, Version};
 
 /// How the answer to a commit that is in the log gets lost.
 const LOST: [Fault; 2] = [Fault::After, Fault::Echo];
 
 /// A table with two data files, whose next Delta version is 3. Removed files may be swept at once.
 async fn two_files() -> (Bench, Arc<Table>) {
-    let options = StoreOptions { compact_min_files: 2, keep_removed_files_ms: 0, ..StoreOptions::default() };
+    let options =
+        StoreOptions { compact_min_files: 2, keep_removed_files_ms: Live::new(0), ..StoreOptions::default() };
     let bench = Bench::with(options);
     let table = bench.store.create(&two_columns()).await.unwrap();
     for id in 0..2 {
@@ -158,7 +159,7 @@ async fn a_compaction_that_can_not_read_its_commit_back_deletes_nothing_and_is_t
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crash_between_file_and_log_repeats_nothing_after_replay() {
-    let bench = Bench::with(StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() });
+    let bench = Bench::with(StoreOptions { keep_removed_files_ms: Live::new(0), ..StoreOptions::default() });
     let table = bench.store.create(&two_columns()).await.unwrap();
     publish(&table, [1]);
     bench.faults.fail_next("00000000000000000001.json", Fault::Before);

@@ -7,7 +7,7 @@ use parquet::file::metadata::ParquetMetaDataReader;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tributary_types::{Lsn, Version};
+use tributary_types::{Live, Lsn, Version};
 
 fn publish_files(table: &Table, version: u64, files: Vec<DataFile>) {
     let publication = Publication {
@@ -24,7 +24,8 @@ fn publish_files(table: &Table, version: u64, files: Vec<DataFile>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_large_load_goes_to_files_of_the_target_size_past_the_memtable() {
-    let bench = Bench::with(StoreOptions { target_file_bytes: 100_000, ..StoreOptions::default() });
+    let bench =
+        Bench::with(StoreOptions { target_file_bytes: Live::new(100_000), ..StoreOptions::default() });
     let table = bench.store.create(&two_columns()).await.unwrap();
     let mut writer = table.new_file_writer().unwrap();
     for start in (0..400_000).step_by(10_000) {
@@ -52,7 +53,7 @@ async fn a_large_load_goes_to_files_of_the_target_size_past_the_memtable() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_aborted_or_discarded_load_leaves_no_file() {
-    let bench = Bench::with(StoreOptions { target_file_bytes: 1000, ..StoreOptions::default() });
+    let bench = Bench::with(StoreOptions { target_file_bytes: Live::new(1000), ..StoreOptions::default() });
     let table = bench.store.create(&two_columns()).await.unwrap();
     let mut writer = table.new_file_writer().unwrap();
     writer.append(rows(0..200_000)).await.unwrap();
@@ -98,7 +99,7 @@ fn large_rows() -> RecordBatch {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_that_is_dropped_deletes_its_files_at_once() {
-    let bench = Bench::with(StoreOptions { target_file_bytes: 1000, ..StoreOptions::default() });
+    let bench = Bench::with(StoreOptions { target_file_bytes: Live::new(1000), ..StoreOptions::default() });
     let table = bench.store.create(&two_columns()).await.unwrap();
     let mut writer = table.new_file_writer().unwrap();
     writer.append(large_rows()).await.unwrap();
@@ -110,7 +111,8 @@ async fn a_writer_that_is_dropped_deletes_its_files_at_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_that_is_dropped_aborts_its_upload() {
-    let bench = Bench::with(StoreOptions { target_file_bytes: 1 << 40, ..StoreOptions::default() });
+    let bench =
+        Bench::with(StoreOptions { target_file_bytes: Live::new(1 << 40), ..StoreOptions::default() });
     let table = bench.store.create(&two_columns()).await.unwrap();
     let mut writer = table.new_file_writer().unwrap();
     writer.append(large_rows()).await.unwrap();
@@ -142,7 +144,7 @@ async fn a_writer_that_is_dropped_while_it_closes_a_file_deletes_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sweep_spares_files_that_wait_for_their_publication() {
-    let bench = Bench::with(StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() });
+    let bench = Bench::with(StoreOptions { keep_removed_files_ms: Live::new(0), ..StoreOptions::default() });
     let table = bench.store.create(&two_columns()).await.unwrap();
     let mut writer = table.new_file_writer().unwrap();
     writer.append(rows([1])).await.unwrap();
@@ -162,7 +164,7 @@ async fn a_sweep_spares_files_that_wait_for_their_publication() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sweep_spares_files_that_another_writer_has_logged() {
-    let bench = Bench::with(StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() });
+    let bench = Bench::with(StoreOptions { keep_removed_files_ms: Live::new(0), ..StoreOptions::default() });
     let table = bench.store.create(&two_columns()).await.unwrap();
     let other = bench.store.open(&two_columns()).await.unwrap();
     publish(&other, [1]);
@@ -266,7 +268,7 @@ async fn a_compaction_whose_input_another_writer_removed_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_that_no_log_has_stay_for_queries_from_before_a_truncation() {
-    let options = StoreOptions { keep_removed_files_ms: 600_000, ..StoreOptions::default() };
+    let options = StoreOptions { keep_removed_files_ms: Live::new(600_000), ..StoreOptions::default() };
     let bench = Bench::with(options);
     let table = bench.store.create(&two_columns()).await.unwrap();
     let mut writer = table.new_file_writer().unwrap();

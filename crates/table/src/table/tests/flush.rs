@@ -9,7 +9,7 @@ use crate::{LiveFile, TableStore};
 use deltalake_core::kernel::Action;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tributary_types::{DataType, Lsn, TableId, Version};
+use tributary_types::{DataType, Live, Lsn, TableId, Version};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn published_rows_are_visible_at_once_and_survive_a_flush_and_a_restart() {
@@ -154,7 +154,11 @@ async fn a_publication_without_rows_counts_as_a_version_and_is_persisted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flush_is_due_by_bytes_or_by_age() {
-    let options = StoreOptions { flush_bytes: 1000, flush_age_ms: 60_000, ..StoreOptions::default() };
+    let options = StoreOptions {
+        flush_bytes: Live::new(1000),
+        flush_age_ms: Live::new(60_000),
+        ..StoreOptions::default()
+    };
     let bench = Bench::with(options);
     let table = bench.store.create(&two_columns()).await.unwrap();
     let now = Instant::now();
@@ -210,7 +214,7 @@ async fn creating_a_table_twice_opens_it_and_never_takes_anothers_place() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_checkpoint_is_written_every_so_many_commits_and_the_table_opens_from_it() {
-    let bench = Bench::with(StoreOptions { checkpoint_every: 3, ..StoreOptions::default() });
+    let bench = Bench::with(StoreOptions { checkpoint_every: Live::new(3), ..StoreOptions::default() });
     let table = bench.store.create(&two_columns()).await.unwrap();
     for id in 1..=4 {
         publish(&table, [id]);
@@ -227,7 +231,7 @@ async fn a_checkpoint_is_written_every_so_many_commits_and_the_table_opens_from_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_checkpoint_does_not_fail_the_flush() {
-    let bench = Bench::with(StoreOptions { checkpoint_every: 1, ..StoreOptions::default() });
+    let bench = Bench::with(StoreOptions { checkpoint_every: Live::new(1), ..StoreOptions::default() });
     let table = bench.store.create(&two_columns()).await.unwrap();
     bench.faults.fail_next("checkpoint", Fault::Before);
     publish(&table, [1]);

@@ -9,7 +9,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use futures::future::BoxFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tributary_types::{ColumnDef, DataType, KeyModel, TableDef};
+use tributary_types::{ColumnDef, DataType, KeyModel, Live, TableDef};
 
 /// Converts as Arrow does; a value that can't be is an error.
 struct Casts;
@@ -60,7 +60,7 @@ async fn begin(table: &Table, to: &Arc<TableDef>) -> SchemaChange {
 
 /// Four files of ids 0 to 399, the rest in the memtable.
 async fn filled(def: &Arc<TableDef>) -> (Bench, Arc<Table>) {
-    let bench = Bench::with(StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() });
+    let bench = Bench::with(StoreOptions { keep_removed_files_ms: Live::new(0), ..StoreOptions::default() });
     let table = bench.store.create(def).await.unwrap();
     for start in [0, 100, 200, 300] {
         put(&table, start..start + 100);

@@ -6,7 +6,7 @@ use crate::testing::{Bench, column, def_of, open_file, publication};
 use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use std::sync::Arc;
-use tributary_types::{DataType, Lsn, TableDef, Version};
+use tributary_types::{DataType, Live, Lsn, TableDef, Version};
 
 /// `key BIGINT`, `place BIGINT`.
 fn def_with(is_keyed: bool) -> Arc<TableDef> {
@@ -65,8 +65,8 @@ async fn check(table: &Table, is_keyed: bool, rows: i64) {
 async fn table_with(is_keyed: bool, target_file_bytes: u64) -> (Bench, Arc<Table>) {
     let options = StoreOptions {
         compact_min_files: 3,
-        target_file_bytes,
-        checkpoint_every: 4,
+        target_file_bytes: Live::new(target_file_bytes),
+        checkpoint_every: Live::new(4),
         ..StoreOptions::default()
     };
     let bench = Bench::with(options);
@@ -146,7 +146,11 @@ async fn files_of_one_load_keep_their_order_after_a_restart() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_has_the_version_of_its_last_rows_also_from_the_log_and_from_a_checkpoint() {
     for checkpoint_every in [1, 100] {
-        let options = StoreOptions { checkpoint_every, compact_min_files: 2, ..StoreOptions::default() };
+        let options = StoreOptions {
+            checkpoint_every: Live::new(checkpoint_every),
+            compact_min_files: 2,
+            ..StoreOptions::default()
+        };
         let bench = Bench::with(options);
         let table = bench.store.create(&def_with(true)).await.unwrap();
         publish(&table, 0..5);

@@ -9,7 +9,7 @@ use arrow::datatypes::Int64Type;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tributary_types::{
-    ColumnDef, ColumnId, DataType, GivenColumns, HiddenColumn, KeyModel, Lsn, SchemaVersion, TableDef,
+    ColumnDef, ColumnId, DataType, GivenColumns, HiddenColumn, KeyModel, Live, Lsn, SchemaVersion, TableDef,
     TableId, TableSchema, Version,
 };
 
@@ -179,7 +179,7 @@ impl Case {
     }
 
     async fn with(model: Model, options: StoreOptions) -> Self {
-        let options = StoreOptions { compact_min_files: 2, checkpoint_every: 5, ..options };
+        let options = StoreOptions { compact_min_files: 2, checkpoint_every: Live::new(5), ..options };
         let bench = Bench::with(options);
         let table = bench.store.create(&model.def()).await.unwrap();
         Self { bench, table, expected: Expected { model, rows: BTreeMap::new() }, history: Vec::new() }
@@ -363,7 +363,11 @@ async fn whatever_happens_in_whatever_order_rows_are_completed_from_those_that_h
             // In pieces, in memory.
             1 => StoreOptions { settled_piece_rows: 4, ..StoreOptions::default() },
             // Each piece too large at first, into data files.
-            _ => StoreOptions { settled_piece_bytes: 2500, flush_bytes: 100, ..StoreOptions::default() },
+            _ => StoreOptions {
+                settled_piece_bytes: 2500,
+                flush_bytes: Live::new(100),
+                ..StoreOptions::default()
+            },
         };
         let mut case = Case::with(Model::ALL[seed as usize % 3], options).await;
         let keys = 1 + dice.below(60);

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tributary_types::{KeyModel, PartitionId, Partitions, TableDef};
+use tributary_types::{KeyModel, Live, PartitionId, Partitions, TableDef};
 
 /// The recorded files, if recording is possible.
 #[derive(Default)]
@@ -57,7 +57,8 @@ async fn recover(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_sweep_leaves_files_of_a_dropped_partition_alone_until_they_are_let_go() {
     for keys in [KeyModel::Unique, KeyModel::Duplicate { declared: true }] {
-        let bench = Bench::with(StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() });
+        let bench =
+            Bench::with(StoreOptions { keep_removed_files_ms: Live::new(0), ..StoreOptions::default() });
         let before = Arc::new(TableDef { keys, ..TableDef::clone(&by_ids(10, 3)) });
         let table = bench.store.create(&before).await.unwrap();
         publish(&table, [1, 11, 12, 13, 21]);
@@ -266,7 +267,7 @@ async fn partitions_go_from_memory_also_if_the_log_can_not_be_written() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_file_is_swept_of_a_table_of_which_it_is_not_known_what_is_kept() {
-    let bench = Bench::with(StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() });
+    let bench = Bench::with(StoreOptions { keep_removed_files_ms: Live::new(0), ..StoreOptions::default() });
     let before = by_ids(10, 3);
     let table = bench.store.create(&before).await.unwrap();
     publish(&table, [1, 11, 21]);

@@ -5,7 +5,7 @@ use crate::testing::{
     visible, with_default,
 };
 use std::sync::Arc;
-use tributary_types::{ColumnDef, ColumnId, DataType, DefaultValue, TableDef, Version};
+use tributary_types::{ColumnDef, ColumnId, DataType, DefaultValue, Live, TableDef, Version};
 
 pub(super) fn next_version(old: &TableDef, change: impl FnOnce(&mut Vec<ColumnDef>)) -> Arc<TableDef> {
     let mut columns = old.schema.columns.clone();
@@ -100,7 +100,7 @@ async fn a_large_load_of_the_old_schema_is_rewritten_by_the_next_flush() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_a_flush_rewrote_stays_until_the_delta_log_has_its_rows() {
-    let bench = Bench::with(StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() });
+    let bench = Bench::with(StoreOptions { keep_removed_files_ms: Live::new(0), ..StoreOptions::default() });
     let table = bench.store.create(&two_columns()).await.unwrap();
     let mut writer = table.new_file_writer().unwrap();
     writer.append(rows([1])).await.unwrap();

@@ -8,7 +8,8 @@ use arrow::array::{ArrayRef, Int8Array, Int64Array, RecordBatch, StringArray};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tributary_types::{
-    ColumnDef, DataType, HiddenColumn, KeyModel, Lsn, SchemaVersion, TableDef, TableId, TableSchema, Version,
+    ColumnDef, DataType, HiddenColumn, KeyModel, Live, Lsn, SchemaVersion, TableDef, TableId, TableSchema,
+    Version,
 };
 
 /// The columns that decide.
@@ -108,7 +109,8 @@ struct Case {
 
 impl Case {
     async fn new(model: Model) -> Self {
-        let options = StoreOptions { compact_min_files: 2, checkpoint_every: 5, ..StoreOptions::default() };
+        let options =
+            StoreOptions { compact_min_files: 2, checkpoint_every: Live::new(5), ..StoreOptions::default() };
         let bench = Bench::with(options);
         let table = bench.store.create(&model.def()).await.unwrap();
         Self { bench, table, winners: Winners { model, rows: BTreeMap::new() }, history: Vec::new() }

@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
-use tributary_types::{DataType, KeyModel, Lsn, SchemaVersion, TableDef, TableId, TableSchema, Version};
+use tributary_types::{
+    DataType, KeyModel, Live, Lsn, SchemaVersion, TableDef, TableId, TableSchema, Version,
+};
 
 mod kept;
 
@@ -385,7 +387,7 @@ async fn whatever_happens_in_whatever_order_the_last_row_of_a_key_stays() {
         let mut dice = Dice(seed);
         let bench = Bench::with(StoreOptions {
             compact_min_files: 2,
-            checkpoint_every: 5,
+            checkpoint_every: Live::new(5),
             ..StoreOptions::default()
         });
         let def = || if seed % 2 == 0 { def() } else { copying(&def()) };
@@ -432,7 +434,8 @@ async fn whatever_happens_in_whatever_order_the_last_row_of_a_key_stays() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_that_no_log_has_stay_for_queries_from_before_the_flush_that_has_copied_them() {
-    let bench = Bench::with(StoreOptions { keep_removed_files_ms: 600_000, ..StoreOptions::default() });
+    let bench =
+        Bench::with(StoreOptions { keep_removed_files_ms: Live::new(600_000), ..StoreOptions::default() });
     let table = bench.store.create(&copying(&def())).await.unwrap();
     let mut writer = table.new_file_writer().unwrap();
     writer.append(batch(&some(0..10, "first"))).await.unwrap();

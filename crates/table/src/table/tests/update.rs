@@ -8,7 +8,7 @@ use crate::{DeleteReport, FoundRows, Publication, RowUpdate, Snapshot, Table, Ta
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tributary_types::{DataType, Lsn, TableDef, Version};
+use tributary_types::{DataType, Live, Lsn, TableDef, Version};
 
 /// The live rows of these ids, with the id that is larger by `more` in their place.
 async fn changed(
@@ -212,7 +212,8 @@ async fn a_row_is_not_moved_where_the_table_has_no_partition() {
 async fn an_update_that_fails_changes_nothing_and_can_be_repeated() {
     for def in [two_columns(), copying(&two_columns())] {
         let (bench, table) =
-            forty(&def, StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() }).await;
+            forty(&def, StoreOptions { keep_removed_files_ms: Live::new(0), ..StoreOptions::default() })
+                .await;
         table.flush().await.unwrap();
         for name in [".parquet", "00000000000000000005.json"] {
             bench.faults.fail_next(name, Fault::Before);

@@ -9,7 +9,7 @@ use arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use tributary_decode::{BodyFormat, ColumnarFormat, FieldNames};
 use tributary_files::{Output, PageCompression, Properties};
 use tributary_table::Table;
-use tributary_types::{Egress, PartitionNames};
+use tributary_types::{Egress, Live, PartitionNames};
 
 /// Three parts.
 const ROWS: i32 = 200_000;
@@ -19,7 +19,7 @@ const MIB: u64 = 1 << 20;
 
 /// An engine that has threads for the parts of one load.
 async fn engine(file_bytes: u64) -> TestEngine {
-    let test = TestEngine::open(|options| options.store.target_file_bytes = file_bytes).await;
+    let test = TestEngine::open(|options| options.store.target_file_bytes = Live::new(file_bytes)).await;
     let threads = &test.engine.loads.decode_threads.0;
     threads.forget_permits(usize::MAX);
     threads.add_permits(THREADS_MAX as usize);

@@ -3,6 +3,7 @@
 use super::*;
 use crate::LiveFile;
 use crate::testing::open_file;
+use tributary_types::Live;
 
 /// The keys of data files can be made again from these at any time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -41,7 +42,8 @@ async fn kept_keys_that_are_damaged_or_gone_are_made_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kept_keys_are_read_after_a_start_and_go_with_their_files() {
-    let options = StoreOptions { compact_min_files: 2, keep_removed_files_ms: 0, ..StoreOptions::default() };
+    let options =
+        StoreOptions { compact_min_files: 2, keep_removed_files_ms: Live::new(0), ..StoreOptions::default() };
     let bench = Bench::with(options);
     let table = bench.store.create(&def()).await.unwrap();
     for name in ["first", "second", "third"] {

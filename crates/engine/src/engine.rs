@@ -95,6 +95,7 @@ impl ShownJobs for JobsShown {
         match kind {
             JobKind::Load => self.jobs.load_job_rows(who, db),
             JobKind::Routine => self.jobs.routine_job_rows(who, db),
+            JobKind::Every => self.jobs.all_job_rows(who, db),
         }
     }
 }

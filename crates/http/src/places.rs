@@ -48,7 +48,8 @@ struct State {
 impl State {
     /// Takes a place, that of a waiting connection if there is no other.
     fn take(&mut self, address: Address, limits: &Limits) -> bool {
-        if self.of_address.get(&address).is_some_and(|taken| *taken as u64 >= limits.of_address.get().max(1)) {
+        if self.of_address.get(&address).is_some_and(|taken| *taken as u64 >= limits.of_address.get().max(1))
+        {
             let Some(ended) = self.waiting.remove_oldest_of(address) else { return false };
             ended.cancel();
             self.give_back(address);

@@ -9,6 +9,7 @@ use crate::load::route::switch_of_rows;
 use crate::load::stages::{Moments, Stages};
 use crate::load::{Answered, LoadRows};
 use crate::maintenance::stalled::{FlushFailures, StalledFlushes};
+use crate::maintenance::table_work::{TableWork, TableWorks};
 use crate::maintenance::wal_space::WalSpace;
 use crate::maintenance::watched::Watcher;
 use crate::memory::{Admitted, MemoryBudget};
@@ -54,6 +55,7 @@ pub struct Ingest {
     pub(crate) to_compact: Mutex<BTreeSet<TableId>>,
     pub(crate) flushed: Notify,
     pub(crate) flush_failures: FlushFailures,
+    pub(crate) table_work: TableWorks,
     /// A flush has ended, so the logs may be released further.
     pub(crate) to_release: Notify,
     pub(crate) watcher: Watcher,
@@ -138,6 +140,7 @@ impl Ingest {
             to_compact: Mutex::default(),
             flushed: Notify::new(),
             flush_failures: FlushFailures::default(),
+            table_work: TableWorks::default(),
             to_release: Notify::new(),
             watcher,
             labels,
@@ -400,6 +403,13 @@ impl Ingest {
     #[must_use]
     pub fn finished_groups(&self) -> Vec<FinishedGroup> {
         self.core.finished.all()
+    }
+
+    /// Flushes and compactions: the last [`TABLE_WORK_KEPT`](crate::TABLE_WORK_KEPT) ended ones since the start of the server, and those
+    /// under way.
+    #[must_use]
+    pub fn table_work(&self) -> Vec<TableWork> {
+        self.table_work.all()
     }
 
     /// The groups of all tables that are not finished.

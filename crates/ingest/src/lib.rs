@@ -60,6 +60,7 @@ pub use load::{Answered, LoadRows, route};
 pub use maintenance::backup::{KeptLogs, Moment};
 pub use maintenance::log_view::{LogHolder, LogView};
 pub use maintenance::stalled::StalledFlushes;
+pub use maintenance::table_work::{TABLE_WORK_KEPT, TableWork, TableWorkKind};
 pub use maintenance::verify::Verified;
 pub use maintenance::wal_space::{self, WalSpace};
 pub use maintenance::watched::Watcher;

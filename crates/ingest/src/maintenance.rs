@@ -12,6 +12,7 @@
 //! | `compacting` | merges small data files |
 //! | `verify` | acknowledged rows, visible rows and Delta tables, compared at one moment |
 //! | `wal_space` | the limit of the log's space |
+//! | `table_work` | flushes and compactions for those who look |
 //! | `stalled` | flushes that fail one after the other, none of any table succeeding in between |
 //! | `watched` | catches and counts panics of background work; the fifth in a minute ends the process |
 
@@ -21,6 +22,7 @@ mod flushing;
 pub mod log_view;
 mod release;
 pub(crate) mod stalled;
+pub(crate) mod table_work;
 
 pub mod verify;
 pub mod wal_space;

@@ -508,6 +508,12 @@ impl QueryEngine {
         Arc::clone(state)
     }
 
+    /// Bytes that the operators of all running queries have reserved.
+    #[must_use]
+    pub fn memory_reserved(&self) -> usize {
+        self.state.runtime_env().memory_pool.reserved()
+    }
+
     /// The context in which a statement runs, with the memory that its user may take.
     fn task_context(&self, state: &State) -> Arc<TaskContext> {
         match self.namespace.query_memory_bytes_max() {

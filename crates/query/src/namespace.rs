@@ -140,13 +140,15 @@ pub struct SchemaChangeRow {
     pub progress: Option<String>,
 }
 
-/// Kinds of jobs that load.
+/// Kinds of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobKind {
     /// Loads of files: `load_jobs`.
     Load,
     /// Loads of topics: `routine_load_jobs`.
     Routine,
+    /// Jobs of all kinds: `jobs`.
+    Every,
 }
 
 /// Tables of `information_schema` about loads at the moment.
@@ -178,6 +180,10 @@ pub enum LiveTable {
     Settings,
     /// `file_cache_statistics`
     FileCache,
+    /// `server_memory`
+    Memory,
+    /// `table_work`
+    TableWork,
 }
 
 /// A connection, as `SHOW PROCESSLIST` shows it.

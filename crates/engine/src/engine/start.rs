@@ -38,7 +38,7 @@ use crate::node::state_dir;
 use crate::node::table_storage;
 use crate::node::wal_dirs::{self, WalDirs};
 use crate::queries::Queries;
-use crate::queries::namespace::{EngineNamespace, Facts, ShownJobs};
+use crate::queries::namespace::{EngineNamespace, Facts, OtherMemory, ShownJobs};
 use crate::verify::Verifier;
 use crate::watch::{self, Looked, Sizes, Watch};
 use futures::{StreamExt, TryStreamExt};
@@ -207,6 +207,7 @@ impl Engine {
             },
             started,
             started_unix_ms: unix_ms(),
+            memory: OnceLock::new(),
             jobs: OnceLock::new(),
         });
         let spill =
@@ -226,8 +227,10 @@ impl Engine {
         let shared =
             Shared { access, catalog, store, ingest, query, facts, options, background, increments, lines };
         let Structs { gate, logins, accounts, queries, ddl, loads, jobs, shown } = shared.structs();
-        let Shared { catalog, ingest, facts, options, lines, .. } = shared;
+        let Shared { catalog, ingest, query, facts, options, lines, .. } = shared;
         let sessions_memory = SessionsMemory::new(options.session_memory_bytes.clone());
+        // Set once, here.
+        drop(facts.memory.set(other_memory(&sessions_memory, &query, &options)));
         let audit_table = AuditTable::new(
             Arc::clone(requests.audit.rows()),
             Arc::clone(&loads),
@@ -524,6 +527,23 @@ impl Shared {
         drop(self.facts.jobs.set(Arc::downgrade(&shown)));
         Structs { gate, logins, accounts, queries, ddl, loads, jobs, shown }
     }
+}
+
+/// What says how much memory sessions and queries have.
+fn other_memory(
+    sessions: &Arc<SessionsMemory>,
+    query: &Arc<QueryEngine>,
+    options: &EngineOptions,
+) -> Box<dyn Fn() -> OtherMemory + Send + Sync> {
+    // Queries hold the facts that hold this.
+    let (sessions, query) = (Arc::clone(sessions), Arc::downgrade(query));
+    let (limit, queries_limit) = (options.session_memory_bytes.clone(), options.query.memory_limit_bytes);
+    Box::new(move || OtherMemory {
+        sessions: sessions.used(),
+        sessions_limit: limit.get(),
+        queries: query.upgrade().map_or(0, |query| query.memory_reserved() as u64),
+        queries_limit: queries_limit as u64,
+    })
 }
 
 /// Makes or empties a directory of files that no start needs.

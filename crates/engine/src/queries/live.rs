@@ -42,11 +42,14 @@ pub(super) fn rows(
         LiveTable::Events if shows_server() => events(facts),
         LiveTable::Settings if shows_server() => settings(facts),
         LiveTable::FileCache if shows_server() => file_cache(facts),
+        LiveTable::Memory if shows_server() => memory(facts),
+        LiveTable::TableWork => table_work(facts, shows),
         LiveTable::Logs
         | LiveTable::Samples
         | LiveTable::Events
         | LiveTable::Settings
-        | LiveTable::FileCache => Vec::new(),
+        | LiveTable::FileCache
+        | LiveTable::Memory => Vec::new(),
     }
 }
 
@@ -302,6 +305,51 @@ fn settings(facts: &Facts) -> Vec<Vec<Cell>> {
         ]
     };
     facts.settings.get().into_iter().flat_map(|settings| settings.views()).map(row).collect()
+}
+
+/// Who has the memory that is counted. The process has more: what is counted by nobody, and pages that the allocator keeps.
+fn memory(facts: &Facts) -> Vec<Vec<Cell>> {
+    let (budget, rejects) = (facts.ingest.memory(), facts.ingest.reject_figures());
+    let others = facts.memory.get().map(|others| others()).unwrap_or_default();
+    let of_process = Some(tributary_types::memory::limit()).filter(|limit| *limit != u64::MAX);
+    let in_memtables = budget.used().saturating_sub(budget.in_groups());
+    let of_loads = Some(budget.limit());
+    let rows: [(&str, u64, Option<u64>, Option<&str>); 8] = [
+        ("PROCESS", tributary_types::memory::resident(), of_process, Some("mem_limit")),
+        ("GROUPS", budget.in_groups(), of_loads, Some("group_commit_queue_mem_limit")),
+        ("MEMTABLES", in_memtables, of_loads, Some("group_commit_queue_mem_limit")),
+        ("LOADS_IN_FLIGHT", budget.in_flight(), of_loads, Some("group_commit_queue_mem_limit")),
+        ("QUERIES", others.queries, Some(others.queries_limit), Some("exec_mem_limit")),
+        ("SESSIONS", others.sessions, Some(others.sessions_limit), Some("session_mem_limit")),
+        ("LOAD_KEYS", facts.ingest.key_figures().memory_bytes, None, Some("load_keys_max")),
+        ("REJECTED_ROWS", rejects.recent_bytes, None, None),
+    ];
+    rows.into_iter()
+        .map(|(owner, bytes, limit, setting)| vec![owner.into(), bytes.into(), limit.into(), setting.into()])
+        .collect()
+}
+
+fn table_work(facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> Vec<Vec<Cell>> {
+    let shown = shown_tables(facts, shows);
+    let all = facts.ingest.table_work().into_iter();
+    all.filter_map(|work| Some((shown.get(&work.table)?, work)))
+        .map(|(def, work)| {
+            vec![
+                def.db.as_str().into(),
+                def.name.as_str().into(),
+                work.kind.name().into(),
+                work.state().into(),
+                date_time_ms(work.began_at_ms).into(),
+                micros(work.took).into(),
+                work.rows.into(),
+                work.bytes.into(),
+                work.files.into(),
+                work.files_replaced.into(),
+                work.delta_version.map(i64::unsigned_abs).into(),
+                work.error.into(),
+            ]
+        })
+        .collect()
 }
 
 fn samples(facts: &Facts) -> Vec<Vec<Cell>> {

@@ -50,6 +50,8 @@ pub(crate) struct Facts {
     pub files: FileReading,
     pub started: Instant,
     pub started_unix_ms: i64,
+    /// Memory of what is made after this; set once the server is assembled.
+    pub memory: OnceLock<Box<dyn Fn() -> OtherMemory + Send + Sync>>,
     /// Source of the jobs; set once the server is assembled.
     pub jobs: OnceLock<Weak<dyn ShownJobs>>,
 }
@@ -68,12 +70,21 @@ impl Facts {
     }
 }
 
+/// Memory of sessions and queries, and the most that there may be, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OtherMemory {
+    pub sessions: u64,
+    pub sessions_limit: u64,
+    pub queries: u64,
+    pub queries_limit: u64,
+}
+
 /// The jobs of the server, as `information_schema` and SHOW have them.
 pub(crate) trait ShownJobs: Send + Sync {
     /// Heavy schema changes of a database's tables, oldest first.
     fn schema_changes(&self, db: &str) -> Vec<SchemaChangeRow>;
 
-    /// Jobs of a database that load, as `who` may see them.
+    /// Jobs of a database, as `who` may see them.
     fn rows(&self, kind: JobKind, who: &Principal, db: &str) -> Vec<Vec<Cell>>;
 }
 
@@ -110,6 +121,31 @@ impl EngineNamespace {
 }
 
 impl EngineNamespace {
+    /// Heavy schema changes in the form of jobs, of tables that the user may see.
+    fn schema_change_jobs(&self, jobs: &dyn ShownJobs, db: &str) -> Vec<Vec<Cell>> {
+        let tables = self.facts.names.all_tables();
+        let row = |change: SchemaChangeRow| {
+            let def = tables.iter().find(|table| table.id() == change.table)?.def();
+            let is_shown = def.role.is_own() && self.shows(Object::Table { db: &def.db, table: &def.name });
+            is_shown.then(|| {
+                vec![
+                    change.job.into(),
+                    "SCHEMA_CHANGE".into(),
+                    def.db.as_str().into(),
+                    def.name.as_str().into(),
+                    Cell::Null,
+                    change.state.into(),
+                    change.progress.into(),
+                    date_time(change.created_ms).into(),
+                    change.finished_ms.map(date_time).into(),
+                    Cell::Null,
+                    Some(change.message).filter(|text| !text.is_empty()).into(),
+                ]
+            })
+        };
+        jobs.schema_changes(db).into_iter().filter_map(row).collect()
+    }
+
     /// A user's own connections are shown to it.
     fn shows_process(&self, process: &Process) -> bool {
         self.viewer.as_ref().is_some_and(|(_, who)| process.is_of(who))
@@ -247,7 +283,12 @@ impl Namespace for EngineNamespace {
     fn jobs(&self, kind: JobKind) -> Vec<Vec<Cell>> {
         let jobs = self.facts.jobs.get().and_then(Weak::upgrade);
         let (Some(jobs), Some((_, who))) = (jobs, &self.viewer) else { return Vec::new() };
-        self.databases().iter().flat_map(|db| jobs.rows(kind, who, db)).collect()
+        let databases = self.databases();
+        let mut rows: Vec<_> = databases.iter().flat_map(|db| jobs.rows(kind, who, db)).collect();
+        if kind == JobKind::Every {
+            rows.extend(databases.iter().flat_map(|db| self.schema_change_jobs(&*jobs, db)));
+        }
+        rows
     }
 
     fn query_memory_bytes_max(&self) -> Option<u64> {

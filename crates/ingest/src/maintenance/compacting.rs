@@ -1,6 +1,7 @@
 //! Compacting tables that were flushed, one after another, in the background.
 
 use crate::ingest::Ingest;
+use crate::maintenance::table_work::TableWorkKind;
 use crate::tasks;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,15 +38,26 @@ impl Ingest {
 
     /// Compacts once. Whether that changed anything.
     async fn compact(&self, table: &Table, at_rest: bool) -> bool {
+        let work = self.table_work.begin(table.id(), TableWorkKind::Compaction);
         let compacted =
             if at_rest { table.compact_from(FILES_AT_REST_MIN).await } else { table.compact().await };
         match compacted {
-            Ok(None) => false,
-            Ok(Some(_)) => {
+            Ok(None) => {
+                work.nothing();
+                false
+            }
+            Ok(Some(report)) => {
+                work.done(|work| {
+                    (work.rows, work.bytes) = (report.rows, report.bytes_after);
+                    work.files = report.files_after as u64;
+                    work.files_replaced = report.files_before as u64;
+                    work.delta_version = Some(report.delta_version);
+                });
                 self.core.metrics.compactions.inc();
                 true
             }
             Err(error) => {
+                work.failed(&error);
                 tracing::error!(table = %table.def().table_ref(), %error, "compaction failed; nothing changed");
                 false
             }

@@ -12,6 +12,7 @@
 use crate::group::CloseReason;
 use crate::ingest::Ingest;
 use crate::maintenance::release::{Holder, lowest_needed};
+use crate::maintenance::table_work::TableWorkKind;
 use crate::queue::TableQueue;
 use crate::tasks;
 use futures::StreamExt;
@@ -203,8 +204,13 @@ impl Ingest {
             encoded.fetch_add(bytes, Ordering::Relaxed);
             memory.encoded(bytes);
         };
+        let work = self.table_work.begin(table.id(), TableWorkKind::Flush);
         match table.flush_with(Arc::new(progress)).await {
             Ok(Some(report)) => {
+                work.done(|work| {
+                    (work.rows, work.bytes, work.files) = (report.rows, report.bytes, report.files as u64);
+                    work.delta_version = Some(report.delta_version);
+                });
                 self.flush_failures.flushed();
                 let metrics = &self.core.metrics;
                 metrics.flushes.inc();
@@ -220,8 +226,12 @@ impl Ingest {
                 self.flushed.notify_one();
                 true
             }
-            Ok(None) => true,
+            Ok(None) => {
+                work.nothing();
+                true
+            }
             Err(error) => {
+                work.failed(&error);
                 self.core.metrics.flushes_failed.inc();
                 if error.is_of_the_store() {
                     self.flush_failures.failed(table.id());

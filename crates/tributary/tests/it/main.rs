@@ -103,6 +103,7 @@ mod states;
 mod stopped_copy;
 mod stream_load;
 mod support;
+mod system_tables;
 mod table_functions;
 mod temporary_partitions;
 mod temporary_tables;

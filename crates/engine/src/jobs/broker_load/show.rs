@@ -72,6 +72,39 @@ impl ServerJobs {
     }
 }
 
+impl ServerJobs {
+    /// Jobs of all kinds in the columns of `information_schema.jobs`, but for schema changes.
+    pub(crate) fn all_job_rows(&self, principal: &Principal, db: &str) -> Vec<Vec<Cell>> {
+        let mut rows: Vec<_> = self.shown_loads(principal, db).iter().map(|job| overview(job)).collect();
+        rows.extend(self.routine_overview(principal, db));
+        rows.extend(self.export_overview(principal, db));
+        rows
+    }
+}
+
+fn overview(job: &Job) -> Vec<Cell> {
+    let record = job.record();
+    let percent = match record.state {
+        State::Finished => 100,
+        State::Loading => job.progress.percent().min(99),
+        _ => 0,
+    };
+    vec![
+        job.id.into(),
+        "LOAD".into(),
+        record.db.into(),
+        // A load may be into several tables.
+        Cell::Null,
+        record.label.into(),
+        record.state.name().into(),
+        format!("{percent}%").into(),
+        date_time(record.created_ms).into(),
+        record.finished_ms.map(date_time).into(),
+        record.user.into(),
+        Some(record.error).filter(|text| !text.is_empty()).into(),
+    ]
+}
+
 fn row(job: &Job, record: Record) -> Vec<Cell> {
     let time = |at: Option<i64>| Cell::from(at.map(date_time));
     let text = |text: String| Cell::from(Some(text).filter(|text| !text.is_empty()));

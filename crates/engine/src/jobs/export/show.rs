@@ -6,6 +6,7 @@ use crate::access::{Object, Privilege};
 use crate::jobs::ServerJobs;
 use crate::node::clock::date_time;
 use serde_json::json;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tributary_query::{Cell, Grid};
 use tributary_types::{Principal, SqlError};
@@ -34,21 +35,45 @@ impl ServerJobs {
         let db = db.ok_or_else(no_database)?;
         self.gate.database(principal, Privilege::Show, db)?;
         let mut grid = Grid::new(&COLUMNS);
-        for job in self.exports.of_db(db) {
-            let record = job.record();
-            let object = Object::Table { db, table: &record.table };
-            if !self.gate.allows(principal, Privilege::Select, object) {
-                continue;
-            }
-            grid.push(row(&job, record));
-        }
+        self.shown_exports(principal, db).into_iter().for_each(|(job, record)| grid.push(row(&job, record)));
         Ok(grid)
+    }
+
+    /// The jobs of tables that the principal may read.
+    fn shown_exports(&self, principal: &Principal, db: &str) -> Vec<(Arc<Job>, Record)> {
+        let all = self.exports.of_db(db).into_iter().map(|job| {
+            let record = job.record();
+            (job, record)
+        });
+        let may_read =
+            |table: &str| self.gate.allows(principal, Privilege::Select, Object::Table { db, table });
+        all.filter(|(_, record)| may_read(&record.table)).collect()
+    }
+
+    /// The jobs in the columns of `information_schema.jobs`.
+    pub(in crate::jobs) fn export_overview(&self, principal: &Principal, db: &str) -> Vec<Vec<Cell>> {
+        let row = |(job, record): (Arc<Job>, Record)| {
+            let percent = percent(&job, &record);
+            vec![
+                job.id.into(),
+                "EXPORT".into(),
+                record.db.into(),
+                record.table.into(),
+                record.label.into(),
+                record.state.name().into(),
+                format!("{percent}%").into(),
+                date_time(record.created_ms).into(),
+                record.finished_ms.map(date_time).into(),
+                record.user.into(),
+                Some(record.error).filter(|text| !text.is_empty()).into(),
+            ]
+        };
+        self.shown_exports(principal, db).into_iter().map(row).collect()
     }
 }
 
-fn row(job: &Job, record: Record) -> Vec<Cell> {
-    let time = |at: Option<i64>| Cell::from(at.map(date_time));
-    let progress = match record.state {
+fn percent(job: &Job, record: &Record) -> u64 {
+    match record.state {
         State::Finished => 100,
         State::Exporting => {
             let rows = job.progress.rows.load(Ordering::Relaxed);
@@ -56,7 +81,12 @@ fn row(job: &Job, record: Record) -> Vec<Cell> {
             (rows * 100).checked_div(job.progress.rows_max.load(Ordering::Relaxed)).unwrap_or(0).min(99)
         }
         State::Pending | State::Cancelled => 0,
-    };
+    }
+}
+
+fn row(job: &Job, record: Record) -> Vec<Cell> {
+    let time = |at: Option<i64>| Cell::from(at.map(date_time));
+    let progress = percent(job, &record);
     let outfile_info = (record.state == State::Finished).then(|| outfile_info(&record));
     vec![
         job.id.into(),

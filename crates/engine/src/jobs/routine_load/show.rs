@@ -137,6 +137,31 @@ impl ServerJobs {
         self.shown(principal, db, true).iter().map(row).collect()
     }
 
+    /// The jobs in the columns of `information_schema.jobs`.
+    pub(in crate::jobs) fn routine_overview(&self, principal: &Principal, db: &str) -> Vec<Vec<Cell>> {
+        let row = |job: &Arc<Job>| {
+            let (kept, now) = (job.kept(), job.now());
+            let reason = match kept.state {
+                JobState::Paused | JobState::Cancelled => kept.reason.as_ref().map(Reason::shown),
+                _ => None,
+            };
+            vec![
+                job.id.0.into(),
+                "ROUTINE_LOAD".into(),
+                kept.db.as_str().into(),
+                Some(self.table_name(&kept)).filter(|name| !name.is_empty()).into(),
+                kept.name.as_str().into(),
+                kept.state.name().into(),
+                lag(now.progress.offsets(), &now.ends).to_string().into(),
+                date_time(kept.created_at_ms).into(),
+                kept.ended_at_ms.map(date_time).into(),
+                kept.user.as_str().into(),
+                reason.into(),
+            ]
+        };
+        self.shown(principal, db, true).iter().map(row).collect()
+    }
+
     fn job_rows(&self, jobs: &[Arc<Job>]) -> Grid {
         let mut grid = Grid::new(&JOB_COLUMNS);
         jobs.iter().for_each(|job| grid.push(self.job_row(job)));

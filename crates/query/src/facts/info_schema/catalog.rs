@@ -24,7 +24,7 @@ pub(super) const COLLATION: &str = "utf8mb4_0900_bin";
 const LOAD_JOBS: &str = "JOB_ID LABEL STATE PROGRESS TYPE ETL_INFO TASK_INFO ERROR_MSG CREATE_TIME ETL_START_TIME ETL_FINISH_TIME LOAD_START_TIME LOAD_FINISH_TIME URL JOB_DETAILS TRANSACTION_ID ERROR_TABLETS USER COMMENT FIRST_ERROR_MSG DB_NAME";
 
 /// Tables and their columns; `#` marks whole numbers.
-pub(super) const TABLES: [(&str, &str); 56] = [
+pub(super) const TABLES: [(&str, &str); 59] = [
     (
         "tables",
         "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_TYPE ENGINE VERSION# ROW_FORMAT TABLE_ROWS# AVG_ROW_LENGTH# DATA_LENGTH# MAX_DATA_LENGTH# INDEX_LENGTH# DATA_FREE# AUTO_INCREMENT# CREATE_TIME UPDATE_TIME CHECK_TIME TABLE_COLLATION CHECKSUM# CREATE_OPTIONS TABLE_COMMENT",
@@ -181,6 +181,12 @@ pub(super) const TABLES: [(&str, &str); 56] = [
     ),
     ("server_events", "TIME KIND USER CLIENT TEXT"),
     ("file_cache_statistics", "BE_ID# BE_IP CACHE_PATH METRIC_NAME METRIC_VALUE#"),
+    ("server_memory", "OWNER BYTES# LIMIT_BYTES# SETTING"),
+    (
+        "table_work",
+        "TABLE_SCHEMA TABLE_NAME KIND STATE BEGIN_TIME TIME_US# ROWS# BYTES# FILES# REPLACED_FILES# DELTA_VERSION# ERROR",
+    ),
+    ("jobs", "JOB_ID# KIND TABLE_SCHEMA TABLE_NAME NAME STATE PROGRESS CREATE_TIME END_TIME USER ERROR"),
     ("server_settings", "NAME VALUE DEFAULT_VALUE ORIGIN ACCEPTS MEANING TYPE IS_MUTABLE"),
     ("table_properties", "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME PROPERTY_NAME PROPERTY_VALUE"),
 ];
@@ -223,6 +229,9 @@ pub(super) fn fill(name: &str, grid: &mut Grid, namespace: &dyn Namespace, sessi
             namespace.live(LiveTable::RejectedRows).into_iter().for_each(|row| grid.push(row));
         }
         "problems" => namespace.live(LiveTable::Problems).into_iter().for_each(|row| grid.push(row)),
+        "server_memory" => namespace.live(LiveTable::Memory).into_iter().for_each(|row| grid.push(row)),
+        "table_work" => namespace.live(LiveTable::TableWork).into_iter().for_each(|row| grid.push(row)),
+        "jobs" => namespace.jobs(JobKind::Every).into_iter().for_each(|row| grid.push(row)),
         "server_events" => namespace.live(LiveTable::Events).into_iter().for_each(|row| grid.push(row)),
         "server_settings" => namespace.live(LiveTable::Settings).into_iter().for_each(|row| grid.push(row)),
         "file_cache_statistics" => {

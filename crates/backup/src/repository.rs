@@ -4,12 +4,14 @@
 //! | --- | --- |
 //! | `backups/<name>/manifest.json` | the backup's files; there once all of them are |
 //! | `backups/<name>/…` | its catalog, identity, logs, and Delta logs |
+//! | `running/<node>.json` | what a server does here now ([`keep`](crate::keep)) |
 //! | `data/<location>/…` | data files and deletion vectors, shared by all backups: none ever changes, so each is copied once |
 //!
 //! Invariant: an object under `data/` that a manifest names stays as it is while that manifest exists.
 
 use crate::error::BackupError;
 use crate::manifest::{FORMAT, Manifest, SavedFile, shown};
+use crate::pace::Pace;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
@@ -23,14 +25,15 @@ use xxhash_rust::xxh3::Xxh3;
 /// Larger objects are uploaded in pieces of this size.
 const PIECE_BYTES: u64 = 8 << 20;
 const PIECES_AT_ONCE: usize = 4;
-const MANIFEST: &str = "manifest.json";
+pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// A place for backups.
 #[derive(Clone, Debug)]
 pub struct Repository {
-    store: Arc<dyn ObjectStore>,
+    pub(crate) store: Arc<dyn ObjectStore>,
     prefix: Path,
     shown: String,
+    pace: Pace,
 }
 
 /// A backup in a list.
@@ -56,7 +59,13 @@ impl Repository {
     /// The repository below `prefix` of a store that makes objects durable before it confirms them. `shown` is its name in messages.
     #[must_use]
     pub fn new(store: Arc<dyn ObjectStore>, prefix: Path, shown: String) -> Self {
-        Self { store, prefix, shown }
+        Self { store, prefix, shown, pace: Pace::default() }
+    }
+
+    /// The same repository, written at a pace.
+    #[must_use]
+    pub fn at_pace(self, pace: Pace) -> Self {
+        Self { pace, ..self }
     }
 
     /// The repository in a directory of this machine, an absolute path.
@@ -74,7 +83,7 @@ impl Repository {
         &self.shown
     }
 
-    fn path(&self, object: &str) -> Path {
+    pub(crate) fn path(&self, object: &str) -> Path {
         self.prefix.parts().chain(Path::from(object).parts()).collect()
     }
 
@@ -140,12 +149,14 @@ impl Repository {
         let path = self.path(object);
         let failed = || BackupError::place(format!("writing {path}"));
         let (mut hash, mut written) = (Xxh3::new(), 0);
+        self.pace.file();
         if bytes <= PIECE_BYTES {
             let mut whole = Vec::with_capacity(bytes as usize);
             while let Some(piece) = contents.try_next().await? {
                 whole.extend_from_slice(&piece);
             }
             hash.update(&whole);
+            self.pace.pay(whole.len()).await;
             written = whole.len() as u64;
             self.store.put(&path, PutPayload::from(whole)).await.map_err(failed())?;
             return Ok((written, hex(hash.digest128())));
@@ -156,6 +167,7 @@ impl Repository {
             match contents.try_next().await {
                 Ok(Some(piece)) => {
                     hash.update(&piece);
+                    self.pace.pay(piece.len()).await;
                     written += piece.len() as u64;
                     upload.wait_for_capacity(PIECES_AT_ONCE).await.map_err(failed())?;
                     upload.put(piece);

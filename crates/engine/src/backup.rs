@@ -3,24 +3,39 @@
 //! Not its business: what is copied when, and the form of backups.
 
 use crate::engine::Engine;
+use crate::queries::namespace::{Facts, RunningBackup};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tributary_backup::{
-    BackupError, CatalogSource, Layout, Repository, SavedCatalog, SavedTable, Server, Taken, take,
+    Announcement, BackupError, CatalogSource, Layout, Pace, Removed, Repository, SavedCatalog, SavedTable,
+    Server, Taken, take,
 };
 use tributary_catalog::{Catalog, CatalogLocation, FrozenCatalog};
 use tributary_files::{Properties, store_at};
 use tributary_query::Grid;
 use tributary_sql::Backup;
+use tributary_types::host::unix_ms;
 use tributary_types::{ErrorCode, SqlError};
 use tributary_wal::{Disk, OsDisk};
 
 /// The directory below the storage root in which the catalog's copy is made.
 const SCRATCH: &str = "backup";
-const COLUMNS: [&str; 7] = ["Name", "Place", "Tables", "Files", "Bytes", "CopiedFiles", "CopiedBytes"];
+const COLUMNS: [&str; 10] = [
+    "Name",
+    "Place",
+    "Tables",
+    "Files",
+    "Bytes",
+    "CopiedFiles",
+    "CopiedBytes",
+    "RemovedBackups",
+    "RemovedBytes",
+    "Note",
+];
 
 /// The catalog, and where its copy is made.
 struct Source {
@@ -72,6 +87,15 @@ impl tributary_backup::FrozenCatalog for Frozen {
     }
 }
 
+/// A backup that is among the jobs until this is dropped.
+struct Shown(Arc<Facts>);
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        *self.0.backup.lock() = None;
+    }
+}
+
 /// Makes the directory, and empties it of what a process left that ended.
 fn empty(scratch: &std::path::Path) -> std::io::Result<()> {
     match std::fs::remove_dir_all(scratch) {
@@ -96,7 +120,9 @@ impl Engine {
                 "another backup of this server runs; wait for its end",
             ));
         };
-        let repository = self.repository(statement)?;
+        let pace = Pace::new(self.options.backup_bytes_per_second.clone());
+        let repository = self.repository(statement)?.at_pace(pace.clone());
+        let _shown = self.show_backup(repository.shown().to_owned(), pace);
         let logs = self.ingest.log_dirs();
         let names: Vec<String> = (1..=logs.len()).map(log_name).collect();
         let layout = Layout {
@@ -120,11 +146,26 @@ impl Engine {
             node: (node.id(), Bytes::from(node.text_for_copy(&kept))),
             version: env!("CARGO_PKG_VERSION"),
         };
-        let taken = take(&server, &repository, statement.name.as_deref(), || ()).await;
+        let announced = repository.announce(&server.node.0).await.map_err(refused)?;
+        let taken = tokio::select! {
+            taken = take(&server, &repository, statement.name.as_deref(), || ()) => taken,
+            error = announced.renew() => Err(error),
+        };
         // Files of tables that were dropped meanwhile.
         self.ddl.collect_garbage_later();
-        let taken = taken.map_err(refused)?;
-        Ok(grid(&taken, repository.shown()))
+        let removed = match (&taken, statement.keep) {
+            (Ok(_), Some(keep)) => Some(removed(&announced, keep).await),
+            _ => None,
+        };
+        announced.end().await;
+        Ok(grid(&taken.map_err(refused)?, repository.shown(), removed))
+    }
+
+    /// Shows the backup among the jobs until the value is dropped.
+    fn show_backup(&self, place: String, pace: Pace) -> Shown {
+        let written = Box::new(move || pace.written());
+        *self.facts().backup.lock() = Some(RunningBackup { place, begun_ms: unix_ms(), written });
+        Shown(Arc::clone(self.facts()))
     }
 
     fn repository(&self, statement: &Backup) -> Result<Repository, SqlError> {
@@ -182,8 +223,18 @@ fn refused(error: BackupError) -> SqlError {
     SqlError::detail(ErrorCode::Unknown, error.to_string())
 }
 
-fn grid(taken: &Taken, place: &str) -> Grid {
+/// Removes old backups. The new one exists, whatever happens to them.
+async fn removed(announced: &Announcement, keep: NonZero<usize>) -> Removed {
+    announced.remove_all_but(keep).await.unwrap_or_else(|error| {
+        let text = format!("old backups were not removed: {error}");
+        tracing::warn!("{text}");
+        Removed { postponed: Some(text), ..Removed::default() }
+    })
+}
+
+fn grid(taken: &Taken, place: &str, removed: Option<Removed>) -> Grid {
     let manifest = &taken.manifest;
+    let removed = removed.unwrap_or_default();
     Grid::new(&COLUMNS).with_row(vec![
         manifest.name.as_str().into(),
         place.into(),
@@ -192,5 +243,8 @@ fn grid(taken: &Taken, place: &str) -> Grid {
         manifest.bytes().into(),
         (taken.copied_files as u64).into(),
         taken.copied_bytes.into(),
+        (removed.backups.len() as u64).into(),
+        removed.bytes.into(),
+        removed.postponed.into(),
     ])
 }

@@ -112,6 +112,10 @@ impl Engine {
         self.facts.ports.get().copied().unwrap_or_default()
     }
 
+    pub(crate) const fn facts(&self) -> &Arc<Facts> {
+        &self.facts
+    }
+
     /// All metrics in Prometheus' text format.
     pub(crate) fn metrics_text(&self) -> String {
         let others = Others {

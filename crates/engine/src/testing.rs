@@ -59,6 +59,7 @@ impl TestEngine {
             trash_expire: Live::new(Duration::from_secs(86_400)),
             secure_load_dir: None,
             backup_dir: None,
+            backup_bytes_per_second: Live::new(0),
             password_verifiers: StoredVerifiers::Both,
             egress: Arc::new(Egress::parse("127.0.0.0/8;::1/128").expect("networks")),
             audit: AuditOptions::default(),

@@ -370,6 +370,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
         large_load_bytes: settings.large_load_bytes.clone(),
         secure_load_dir: settings.mysql_load_server_secure_path.clone(),
         backup_dir: settings.backup_path.clone(),
+        backup_bytes_per_second: settings.backup_max_bytes_per_second.clone(),
         password_verifiers: settings.password_verifiers,
         server_version: settings.server_version.clone(),
         spool_limit_bytes: settings.spool_limit_bytes,

@@ -208,6 +208,7 @@ impl Engine {
             started,
             started_unix_ms: unix_ms(),
             memory: OnceLock::new(),
+            backup: Mutex::default(),
             jobs: OnceLock::new(),
         });
         let spill =
@@ -529,7 +530,7 @@ impl Shared {
     }
 }
 
-/// What says how much memory sessions and queries have.
+/// A function that returns the memory of sessions and queries.
 fn other_memory(
     sessions: &Arc<SessionsMemory>,
     query: &Arc<QueryEngine>,

@@ -50,7 +50,7 @@ pub trait ServerSettings: Send + Sync + 'static {
     fn change(&self, change: &SettingChange) -> Result<(), SqlError>;
 }
 
-/// Settings of the engine. Those that may change while the server runs are [`Live`].
+/// Settings of the engine. The ones that may change while the server runs are [`Live`].
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     /// Directory of this server's own data, on a local disk: LOCK, catalog, error logs.
@@ -89,6 +89,8 @@ pub struct EngineOptions {
     pub secure_load_dir: Option<PathBuf>,
     /// The directory of backups; `None`: none.
     pub backup_dir: Option<PathBuf>,
+    /// 0: no limit.
+    pub backup_bytes_per_second: Live<u64>,
     /// The stored forms of passwords.
     pub password_verifiers: StoredVerifiers,
     /// The version of MySQL that clients see.

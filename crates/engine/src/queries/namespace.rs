@@ -13,7 +13,7 @@ use crate::queries::live;
 use crate::variables::{VERSION_COMMENT, Variables};
 use crate::watch::Watch;
 use futures::future::BoxFuture;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
@@ -52,6 +52,8 @@ pub(crate) struct Facts {
     pub started_unix_ms: i64,
     /// Memory of what is made after this; set once the server is assembled.
     pub memory: OnceLock<Box<dyn Fn() -> OtherMemory + Send + Sync>>,
+    /// The backup that is being taken.
+    pub backup: Mutex<Option<RunningBackup>>,
     /// Source of the jobs; set once the server is assembled.
     pub jobs: OnceLock<Weak<dyn ShownJobs>>,
 }
@@ -77,6 +79,14 @@ pub(crate) struct OtherMemory {
     pub sessions_limit: u64,
     pub queries: u64,
     pub queries_limit: u64,
+}
+
+/// A backup of the server that is being taken.
+pub(crate) struct RunningBackup {
+    pub place: String,
+    pub begun_ms: i64,
+    /// Files and bytes that were written so far.
+    pub written: Box<dyn Fn() -> (u64, u64) + Send + Sync>,
 }
 
 /// The jobs of the server, as `information_schema` and SHOW have them.
@@ -144,6 +154,30 @@ impl EngineNamespace {
             })
         };
         jobs.schema_changes(db).into_iter().filter_map(row).collect()
+    }
+
+    /// The backup that is being taken, for those who may take one.
+    fn running_backup(&self) -> Option<Vec<Cell>> {
+        let (access, who) = self.viewer.as_ref()?;
+        if !access.allows(who, Privilege::Node, Object::Server) {
+            return None;
+        }
+        let running = self.facts.backup.lock();
+        let RunningBackup { place, begun_ms, written } = running.as_ref()?;
+        let (files, bytes) = written();
+        Some(vec![
+            Cell::Null,
+            "BACKUP".into(),
+            Cell::Null,
+            Cell::Null,
+            place.as_str().into(),
+            "RUNNING".into(),
+            format!("{files} files, {bytes} bytes").into(),
+            date_time(*begun_ms).into(),
+            Cell::Null,
+            Cell::Null,
+            Cell::Null,
+        ])
     }
 
     /// A user's own connections are shown to it.
@@ -287,6 +321,7 @@ impl Namespace for EngineNamespace {
         let mut rows: Vec<_> = databases.iter().flat_map(|db| jobs.rows(kind, who, db)).collect();
         if kind == JobKind::Every {
             rows.extend(databases.iter().flat_map(|db| self.schema_change_jobs(&*jobs, db)));
+            rows.extend(self.running_backup());
         }
         rows
     }

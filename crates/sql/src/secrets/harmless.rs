@@ -21,6 +21,7 @@ const PREFIXES: [&str; 12] = [
 /// In order.
 const NAMES: &[&str] = &[
     "auto_bucket",
+    "backup_max_bytes_per_second",
     "binlog.enable",
     "bloom_filter_columns",
     "bloom_filter_fpp",

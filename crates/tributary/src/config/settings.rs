@@ -255,6 +255,9 @@ settings! {
     /// Directory of backups, which BACKUP SERVER makes if need be. It should be on another disk than the server's own files. None: BACKUP SERVER names a store.
     backup_path: Option<PathBuf> = "", optional_directory();
 
+    /// Bytes per second that a backup writes. 0: no limit.
+    backup_max_bytes_per_second: u64 = "0", bytes(0, u64::MAX), live;
+
     /// PEM file of the server's certificate, followed by those between it and an authority that clients know. None: no TLS.
     tls_certificate: Option<PathBuf> = "", optional_file();
 

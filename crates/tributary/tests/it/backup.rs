@@ -4,6 +4,7 @@ use crate::stopped_copy::{assert_copied, contents, fill};
 use crate::support::programs::{Finished, run};
 use crate::support::server::program;
 use crate::support::{Client, S3Store, Server, wait_until};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -211,6 +212,132 @@ fn later_backups_copy_what_is_new_and_damage_is_found() {
     let said = restore(&["--from", &from, "--to", &text(&elsewhere.path().join("data"))]).failure();
     assert!(said.contains("is damaged"), "{said}");
     assert!(!elsewhere.path().join("data/node.json").exists(), "no server starts there");
+}
+
+/// The files of the place that no backup has, and what checks of all backups say.
+fn unneeded(place: &Path) -> Vec<String> {
+    let files = walkdir::WalkDir::new(place).into_iter().map(|entry| entry.expect("an entry").into_path());
+    let files =
+        files.filter(|path| path.is_file()).map(|path| text(path.strip_prefix(place).expect("below it")));
+    let mut unneeded: BTreeSet<String> = files.filter(|file| !file.starts_with("running/")).collect();
+    for folder in fs::read_dir(place.join("backups")).expect("a directory") {
+        let manifest = folder.expect("an entry").path().join("manifest.json");
+        let Ok(read) = fs::read_to_string(&manifest) else { continue };
+        let read: serde_json::Value = serde_json::from_str(&read).expect("JSON");
+        for file in read["files"].as_array().expect("a list") {
+            unneeded.remove(file["object"].as_str().expect("a text"));
+        }
+        unneeded.remove(&text(manifest.strip_prefix(place).expect("below it")));
+        restore(&["--from", &text(place), "--check", "--name", read["name"].as_str().expect("a name")])
+            .success();
+    }
+    unneeded.into_iter().collect()
+}
+
+fn names(place: &Path) -> Vec<String> {
+    let listed = restore(&["--from", &text(place), "--list"]).success();
+    listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_newest_backups_stay_and_what_only_others_needed_goes() {
+    let backups = directory();
+    let server = server_with(&backups, &[("flush_age_ms", "20")]);
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE d");
+    client.ok("CREATE TABLE d.t (id INT NOT NULL) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
+    let loaded = |client: &mut Client, id: u64| {
+        client.ok(&format!("INSERT INTO d.t VALUES ({id})"));
+        let flushed =
+            "SELECT COUNT(*) FROM information_schema.table_work WHERE STATE = 'FINISHED' AND KIND = 'FLUSH'";
+        wait_until("it is in a data file", || {
+            client.value(flushed).parse::<u64>().is_ok_and(|flushes| flushes > id)
+        });
+    };
+    for (id, name) in ["one", "two", "three"].into_iter().enumerate() {
+        loaded(&mut client, id as u64);
+        backup(&server, &format!("BACKUP SERVER AS '{name}'"));
+    }
+    client.ok("TRUNCATE TABLE d.t");
+    let taken = backup(&server, "BACKUP SERVER AS 'four' KEEP 2");
+    assert_eq!(names(backups.path()), ["three", "four"]);
+    assert_eq!(taken.number("RemovedBackups"), 2);
+    assert!(taken.number("RemovedBytes") > 0);
+    assert_eq!(unneeded(backups.path()), Vec::<String>::new());
+    let copy = restored(backups.path(), Some("three"));
+    assert_eq!(copy.connect().value("SELECT COUNT(*) FROM d.t"), "3");
+    drop(copy);
+    // A backup of another server in the same place is none of this one's.
+    let other = server_with(&backups, &[]);
+    backup(&other, "BACKUP SERVER AS 'others'");
+    let url = format!("mysql://root@127.0.0.1:{}", server.mysql_port());
+    run("tributary backup", program().args(["backup", "--url", &url, "--name", "five", "--keep", "1"]))
+        .success();
+    assert_eq!(names(backups.path()), ["others", "five"]);
+    assert_eq!(unneeded(backups.path()), Vec::<String>::new());
+    // While another server takes one, nothing goes.
+    let running = backups.path().join("running");
+    fs::write(running.join("f00.json"), r#"{"node":"f00","doing":"backup","begun_ms":0}"#).expect("written");
+    let rows = client.rows("BACKUP SERVER AS 'six' KEEP 1");
+    assert!(rows[0].contains("|0|0|another server works in this place"), "{rows:?}");
+    assert_eq!(names(backups.path()), ["others", "five", "six"]);
+    client.refused("BACKUP SERVER KEEP 0", 1064, "");
+}
+
+#[test]
+fn a_kill_while_old_backups_go_harms_none() {
+    let backups = directory();
+    let mut server = server_with(&backups, &[("flush_age_ms", "1")]);
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE d");
+    client.ok("CREATE TABLE d.t (id INT NOT NULL) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
+    for round in 0..6_u64 {
+        let mut client = server.connect_to("d");
+        let before = names(backups.path()).len();
+        for id in 0..4 {
+            client.ok(&format!("INSERT INTO t VALUES ({id})"));
+            backup(&server, &format!("BACKUP SERVER AS 'r{round}-{id}'"));
+        }
+        client.send(&format!("BACKUP SERVER AS 'r{round}-last' KEEP 1"));
+        // As soon as the first one goes, or while the last one is taken.
+        let gone = || names(backups.path()).len() < before + 4;
+        if round % 2 == 0 {
+            wait_until("a backup has gone", gone);
+        }
+        server.kill();
+        let left = names(backups.path());
+        unneeded(backups.path());
+        assert!(!left.is_empty(), "round {round}");
+        server.start_again();
+    }
+    backup(&server, "BACKUP SERVER AS 'end' KEEP 1");
+    assert_eq!(names(backups.path()), ["end"]);
+    assert_eq!(unneeded(backups.path()), Vec::<String>::new());
+    let copy = restored(backups.path(), None);
+    assert_eq!(copy.connect().value("SELECT COUNT(*) FROM d.t"), "24");
+}
+
+#[test]
+fn a_backup_is_as_fast_as_it_may_be_and_says_how_far_it_is() {
+    let backups = directory();
+    let server = server_with(&backups, &[("backup_max_bytes_per_second", "1000")]);
+    let mut client = server.connect();
+    let jobs =
+        "SELECT NAME, STATE, PROGRESS, JOB_ID IS NULL FROM information_schema.jobs WHERE KIND = 'BACKUP'";
+    client.ok("CREATE USER eve");
+    let mut eve = Client::connect_as("eve", server.mysql_port()).expect("eve may log in");
+    std::thread::scope(|threads| {
+        let taking = threads.spawn(|| backup(&server, "BACKUP SERVER AS 'slow'"));
+        wait_until("it runs", || !client.rows(jobs).is_empty());
+        let row = client.rows(jobs).remove(0);
+        let place = text(&backups.path().canonicalize().expect("a directory"));
+        assert!(row.starts_with(&format!("{place}|RUNNING|")) && row.ends_with(" bytes|1"), "{row}");
+        assert!(eve.rows(jobs).is_empty());
+        // The catalog alone would take a minute.
+        client.ok("ADMIN SET FRONTEND CONFIG (\"backup_max_bytes_per_second\" = \"0\")");
+        taking.join().expect("a backup");
+    });
+    assert!(client.rows(jobs).is_empty());
 }
 
 #[test]

@@ -74,6 +74,7 @@ mod mysql_statements;
 mod named_statements;
 mod nested_change;
 mod nested_types;
+mod newer_data;
 mod node;
 mod node_file;
 mod object_storage;

@@ -605,7 +605,7 @@ pub struct ColumnSpec {
     pub on_update: Option<u8>,
     /// `AUTO_INCREMENT`, and where it starts.
     pub auto_increment: Option<i64>,
-    /// MySQL's DDL was asked for, in which `AUTO_INCREMENT` may be of INT.
+    /// `AUTO_INCREMENT` of INT, which only MySQL has.
     pub is_of_mysql: bool,
     /// `[GENERATED ALWAYS] AS (…)`: an expression that [`crate::parse_expression`] reads.
     pub generated: Option<String>,

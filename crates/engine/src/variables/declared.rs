@@ -537,10 +537,10 @@ variables! {
     read_own_writes: bool = false, flag(), Obeyed;
     /// Buffers grow as needed.
     read_rnd_buffer_size: i64 = 262_144, any_whole(), Kept;
-    /// `keep`: loads of the session go on when rows are rejected, which are found in `information_schema.rejected_rows`; `fail`: they fail; empty: as the table's property says.
-    rejected_rows: Option<RejectPolicy> = None, reject_policy(), Obeyed;
     /// An INSERT of a key that exists, or that it has twice, fails with MySQL's error 1062; off: the row replaces the one of its key. INSERT IGNORE, REPLACE and ON DUPLICATE KEY UPDATE are as always.
     refuse_existing_keys: bool = false, switch(), Obeyed;
+    /// `keep`: loads of the session go on when rows are rejected, which are found in `information_schema.rejected_rows`; `fail`: they fail; empty: as the table's property says.
+    rejected_rows: Option<RejectPolicy> = None, reject_policy(), Obeyed;
     /// Clients without TLS are refused if it is `ON`.
     require_secure_transport: String = "OFF".into(), text(), ReadOnly;
     /// An INSERT into a table with a sequence column must name the column.

@@ -584,6 +584,7 @@ pub(crate) fn complete(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Pars
     }
     column.nullable = Some(false);
     let is_taken = matches!(column.data_type, DataType::Int | DataType::BigInt);
+    column.is_of_mysql = column.data_type == DataType::Int;
     if !is_taken && column.data_type.is_integer() {
         cursor.map(Mapped {
             what: format!("column '{}': AUTO_INCREMENT of {}", column.name, column.data_type),

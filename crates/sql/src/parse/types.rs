@@ -55,7 +55,7 @@ pub(crate) fn keyed_column(cursor: &mut Cursor<'_>, keys: &mut WrittenKeys) -> P
         default: None,
         on_update: None,
         auto_increment: None,
-        is_of_mysql: cursor.is_compatible(),
+        is_of_mysql: false,
         generated: None,
         comment: None,
     };

@@ -157,8 +157,10 @@ impl Server {
         let unread = AtomicBool::new(false);
         let watch = Arc::new(HeadWatch::new(Deadline::new(options.head_timeout.get(), options.idle_timeout)));
         let mut peer = Peer::of(&stream, peer);
-        let accepted =
-            timeout(options.head_timeout.get(), Transport::accept(stream, options.tls.as_deref(), Protocol::Http1));
+        let accepted = timeout(
+            options.head_timeout.get(),
+            Transport::accept(stream, options.tls.as_deref(), Protocol::Http1),
+        );
         let (stream, tls) = tokio::select! {
             accepted = accepted => accepted??,
             () = self.shutdown.cancelled() => return Ok(()),

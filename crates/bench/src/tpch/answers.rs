@@ -5,6 +5,10 @@ use tpchgen::q_and_a::answers_sf1::answer;
 
 /// Numbers in the answers are rounded to two digits.
 const ROUNDING: f64 = 0.0051;
+/// The query in whose answers `tpchgen` has cut the first column, a key: 1297 for 129760.
+const CUT: usize = 11;
+/// The query for which `tpchgen` has 348406.02 where the specification has 348406.05.
+const MISPRINTED: usize = 17;
 
 /// Compares the rows of a query, `number` from 1 on, with the specification's.
 ///
@@ -12,7 +16,10 @@ const ROUNDING: f64 = 0.0051;
 /// [`BenchError::Verification`] names the first difference.
 pub fn check(number: usize, rows: &[Vec<String>]) -> Result<(), BenchError> {
     let wrong = |what: String| Err(BenchError::Verification(format!("TPC-H query {number}: {what}")));
-    let text = i32::try_from(number).ok().and_then(answer).unwrap_or_default();
+    let text = match number {
+        MISPRINTED => "avg_yearly\n348406.05",
+        _ => i32::try_from(number).ok().and_then(answer).unwrap_or_default(),
+    };
     // The first line has the names.
     let expected: Vec<Vec<&str>> = text
         .lines()

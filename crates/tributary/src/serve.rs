@@ -326,8 +326,8 @@ async fn serve_flight(
 ) -> std::io::Result<()> {
     let Some(listener) = listener else { return Ok(()) };
     let loads = FlightLoads {
-        max_bytes: settings.streaming_load_max_mb.saturating_mul(1024 * 1024),
-        timeout: settings.stream_load_default_timeout_second,
+        max_mb: settings.streaming_load_max_mb.clone(),
+        timeout: settings.stream_load_default_timeout_second.clone(),
     };
     let options = FlightOptions {
         tls: tls.cloned(),

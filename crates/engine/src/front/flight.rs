@@ -18,15 +18,22 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tributary_flight::{Credentials, Peer, Session};
-use tributary_types::SqlError;
+use tributary_types::{Live, SqlError};
 
 /// Limits of loads by Arrow Flight, which are those of HTTP.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct FlightLoads {
-    /// The largest body, in bytes.
-    pub max_bytes: u64,
+    /// The largest body, in MiB.
+    pub max_mb: Live<u64>,
     /// The timeout of a load without one.
-    pub timeout: Duration,
+    pub timeout: Live<Duration>,
+}
+
+impl FlightLoads {
+    /// The largest body, in bytes.
+    fn max_bytes(&self) -> u64 {
+        self.max_mb.get().saturating_mul(1024 * 1024)
+    }
 }
 
 /// Opens sessions for clients of Arrow Flight SQL.
@@ -56,7 +63,7 @@ impl tributary_flight::FlightHooks for FlightHooks {
         let principal = authenticate(&self.engine, claimed, peer.ip, peer.tls.as_ref()).await?;
         let address = SocketAddr::new(peer.ip, peer.port);
         let client = session::Client { principal, address, tls: peer.tls.clone(), kill };
-        FlightSession::open(Arc::clone(&self.engine), client, self.loads)
+        FlightSession::open(Arc::clone(&self.engine), client, self.loads.clone())
             .map(|session| Arc::new(session) as Arc<dyn Session>)
     }
 

@@ -60,7 +60,7 @@ pub(crate) enum ProblemKind {
 }
 
 impl ProblemKind {
-    const ALL: [Self; 22] = [
+    const ALL: [Self; 23] = [
         Self::WorkEnded,
         Self::NotReady,
         Self::CatalogAway,

@@ -40,12 +40,12 @@ pub(super) async fn load(
         options: &options,
         headers: &headers,
         format: "arrow",
-        max_bytes: shared.loads.max_bytes,
-        timeout: shared.loads.timeout,
+        max_bytes: shared.loads.max_bytes(),
+        timeout: shared.loads.timeout.get(),
     };
     let (has_begun, mut answer) = match stream_load_of_options(described, (db, table), principal.user()) {
         Ok(request) => {
-            let body = LoadBody::from_client(rows, shared.loads.max_bytes, IDLE);
+            let body = LoadBody::from_client(rows, shared.loads.max_bytes(), IDLE);
             (true, Box::pin(loads.load_by(LoadRoute::Flight, principal, request, body)).await)
         }
         Err(refusal) => (false, *refusal),

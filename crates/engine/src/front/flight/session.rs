@@ -140,6 +140,7 @@ fn new_session(client: &Client, id: u32) -> NewSession {
         peer: client.address,
         database: None,
         tls: client.tls.clone(),
+        counts_found_rows: true,
         kill: client.kill.clone(),
     }
 }

@@ -103,6 +103,7 @@ fn of_text(name: &str, value: &str) -> Result<HeaderValue, HeaderError> {
 mod tests {
     use super::*;
     use tributary_types::GroupCommitMode;
+    use tributary_types::Label;
 
     fn request(options: &[(&str, &str)], headers: &[(&str, &str)]) -> Result<StreamLoadRequest, String> {
         let owned = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
@@ -126,7 +127,7 @@ mod tests {
         let headers = [("group_commit", "async_mode"), ("user-agent", "x"), ("max_filter_ratio", "0.5")];
         let request = request(&options, &headers).expect("legal");
         assert_eq!(request.group_commit, Some(GroupCommitMode::Sync));
-        assert_eq!(request.label.as_ref().map(|label| label.as_str()), Some("l1"));
+        assert_eq!(request.label.as_ref().map(Label::as_str), Some("l1"));
         assert_eq!((request.where_expr.as_deref(), request.max_filter_ratio), (Some("a > 'ü'"), 0.5));
         assert_eq!((request.timeout, request.format.name()), (Duration::from_secs(7), "arrow"));
         assert!(request.chunked && request.user == "amy" && request.table == "t");

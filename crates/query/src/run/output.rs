@@ -100,7 +100,7 @@ pub fn columns(
             let alias = aliases.next().flatten();
             let is_clock = is_call && metadata::is_clock(field);
             let clock_digits = metadata::clock_digits(field).filter(|_| is_clock);
-            ResultColumn { is_clock, clock_digits, alias, ..column }
+            ResultColumn { alias, is_clock, clock_digits, ..column }
         })
         .collect()
 }

@@ -337,7 +337,7 @@ fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     for range in sorted {
         match merged.last_mut() {
             Some(last) if range.start <= last.end.saturating_add(GAP_BYTES) => {
-                last.end = last.end.max(range.end)
+                last.end = last.end.max(range.end);
             }
             _ => merged.push(range),
         }

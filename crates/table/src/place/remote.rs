@@ -133,7 +133,7 @@ fn requests(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     for range in sorted {
         match runs.last_mut() {
             Some(last) if range.start <= last.end.saturating_add(GAP_BYTES) => {
-                last.end = last.end.max(range.end)
+                last.end = last.end.max(range.end);
             }
             _ => runs.push(range),
         }

@@ -61,12 +61,16 @@ impl HttpService for CountedClient {
         let Counters { requests, throttled, failed } = &*self.counters;
         requests.fetch_add(1, Ordering::Relaxed);
         let answer = self.inner.execute(request).await;
-        match answer.as_ref().map(|answer| answer.status()) {
-            Ok(status) if matches!(status.as_u16(), TOO_MANY_REQUESTS | SLOW_DOWN) => {
+        let status = match &answer {
+            Ok(answer) => Some(answer.status()),
+            Err(_) => None,
+        };
+        match status {
+            Some(status) if matches!(status.as_u16(), TOO_MANY_REQUESTS | SLOW_DOWN) => {
                 throttled.fetch_add(1, Ordering::Relaxed);
             }
-            Ok(status) if !status.is_server_error() => {}
-            Ok(_) | Err(_) => {
+            Some(status) if !status.is_server_error() => {}
+            Some(_) | None => {
                 failed.fetch_add(1, Ordering::Relaxed);
             }
         }

@@ -398,7 +398,7 @@ fn an_upload_that_fails_in_the_middle_leaves_nothing_and_is_loaded_once_when_it_
         "{}",
         failed.message()
     );
-    assert_eq!(failed.get("retry"), "after_ms", "{}", failed.message());
+    assert_eq!(failed.get("Retry"), "after_ms", "{}", failed.message());
     assert!(bucket.door.refused() > 0);
     let prefix = table.trim_start_matches(&format!("s3://{}/", bucket.name)).to_owned();
     let data_files =

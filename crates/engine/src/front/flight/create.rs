@@ -7,19 +7,26 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
 use std::sync::Arc;
 use tributary_query::ResultColumn;
 use tributary_types::TableRef;
+use tributary_types::data_type::VARCHAR_BYTES_MAX;
 
 /// The statement that creates a table for rows of this schema.
 pub(super) fn statement(table: &TableRef, schema: &Schema, if_not_exists: bool) -> String {
-    let columns: Vec<String> = schema.fields().iter().map(|field| column(field)).collect();
+    let fields = schema.fields().iter().enumerate();
+    let columns: Vec<String> = fields.map(|(place, field)| column(field, place == 0)).collect();
     let condition = if if_not_exists { "IF NOT EXISTS " } else { "" };
     let (db, table) = (quoted(&table.db), quoted(&table.table));
     format!("CREATE TABLE {condition}{db}.{table} ({})", columns.join(", "))
 }
 
-fn column(field: &Field) -> String {
-    let stored = ResultColumn::computed(field.name(), stored(&plain(field.data_type())));
+/// The first column is the key, which a column of STRING can't be.
+fn column(field: &Field, is_first: bool) -> String {
+    let stored = stored(&plain(field.data_type()));
+    let table_type = match is_first && stored == DataType::Utf8 {
+        true => format!("VARCHAR({VARCHAR_BYTES_MAX})"),
+        false => ResultColumn::computed(field.name(), stored).table_type().to_string(),
+    };
     let not_null = if field.is_nullable() { "" } else { " NOT NULL" };
-    format!("{} {}{not_null}", quoted(field.name()), stored.table_type())
+    format!("{} {table_type}{not_null}", quoted(field.name()))
 }
 
 fn quoted(name: &str) -> String {
@@ -64,6 +71,9 @@ mod tests {
             field("a", DataType::LargeList(item)),
         ]);
         let table = TableRef { db: "d".to_owned(), table: "t".to_owned() };
+        let named = Schema::new(vec![field("name", DataType::LargeUtf8), field("v", DataType::Utf8)]);
+        let text = statement(&table, &named, false);
+        assert!(text.ends_with("(`name` VARCHAR(65533), `v` text)"), "{text}");
         let text = statement(&table, &schema, true);
         assert!(tributary_sql::parse(&text).is_ok(), "{text}");
         assert!(text.starts_with("CREATE TABLE IF NOT EXISTS `d`.`t` (`k``1` "), "{text}");
@@ -72,7 +82,7 @@ mod tests {
             "` bigint not null,",
             "`big` largeint,",
             "`n` decimal",
-            "`v` string",
+            "`v` text",
             "`at` datetime(6)",
             "`a` array<smallint>",
         ] {

@@ -59,7 +59,7 @@ impl Files {
                 let meta = entry.metadata()?;
                 match entry.file_name().to_str().and_then(id_of) {
                     Some(id) => {
-                        found.push((meta.modified().unwrap_or(SystemTime::UNIX_EPOCH), id, meta.len()))
+                        found.push((meta.modified().unwrap_or(SystemTime::UNIX_EPOCH), id, meta.len()));
                     }
                     None => fs::remove_file(entry.path())?,
                 }

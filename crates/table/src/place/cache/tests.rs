@@ -1,3 +1,5 @@
+#![expect(clippy::single_range_in_vec_init, reason = "reads are ranges")]
+
 use super::*;
 use crate::place::remote::Remote;
 use async_trait::async_trait;
@@ -165,7 +167,7 @@ async fn readers_that_lack_the_same_block_have_it_read_once() {
     let left =
         tokio::time::timeout(std::time::Duration::from_millis(1), bench.read(&cache, 0..3 * MIB)).await;
     assert!(left.is_err());
-    let (_, read) = tokio::join!(
+    let ((), read) = tokio::join!(
         async {
             while cache.facts().hits < 20 {
                 tokio::task::yield_now().await;

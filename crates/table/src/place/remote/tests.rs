@@ -1,3 +1,5 @@
+#![expect(clippy::single_range_in_vec_init, reason = "reads are ranges")]
+
 use super::*;
 use crate::testing::FaultStore;
 use object_store::memory::InMemory;

@@ -149,7 +149,7 @@ impl FlightSql {
         let load = LoadRequest { headers: headers(request.metadata()), ..load };
         let mut messages = request.into_inner();
         self.detached(move |left| async move {
-            let schema = if load.creates { first_schema(&mut messages).await? } else { None };
+            let schema = first_schema(&mut messages).await?;
             let (load, rows) = (LoadRequest { schema, ..load }, ipc_stream(messages));
             let loaded = caller.session().load(load, rows, left).await.map_err(|error| status(&error))?;
             Ok(i64::try_from(loaded).unwrap_or(i64::MAX))

@@ -139,7 +139,7 @@ pub struct LoadRequest {
     pub creates: bool,
     /// The table must not exist.
     pub is_new: bool,
-    /// The schema of the rows, if the table may have to be created.
+    /// The schema of the rows; `None`: there is none, as in a stream without messages.
     pub schema: Option<Schema>,
     /// Options of the command.
     pub options: Vec<(String, String)>,

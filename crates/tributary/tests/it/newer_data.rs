@@ -1,6 +1,8 @@
 //! Files of newer versions: an older server refuses each by its name and its version, and changes nothing. Unit tests have the records
 //! inside them: entries of the log, jobs, definitions of tables.
 
+#![expect(clippy::case_sensitive_file_extension_comparisons, reason = "the server names these files")]
+
 use crate::support::Server;
 use crate::support::programs::run;
 use crate::support::server::program;

@@ -11,10 +11,12 @@ use tributary_flight::{LoadRequest, LoadStream};
 use tributary_http::{
     AnsweredLoad, ForeignLoad, LoadAnswer, LoadBody, LoadCode, LoadRoute, LoadService, stream_load_of_options,
 };
-use tributary_types::{ErrorCode, SqlError, TableRef};
+use tributary_types::{ErrorCode, HiddenColumn, SqlError, TableRef};
 
 /// A load without a new row for this long fails.
 const IDLE: Duration = Duration::from_secs(60);
+/// Options that say what becomes of columns that the table does not have.
+const MAPPINGS: [&str; 3] = ["columns", "hidden_columns", "function_column.sequence_col"];
 
 /// Loads rows. Returns the number of rows that are stored.
 pub(super) async fn load(
@@ -28,12 +30,17 @@ pub(super) async fn load(
         return Err(SqlError::new(ErrorCode::NoDbSelected, "No database selected"));
     };
     let named = TableRef { db: db.clone(), table: table.clone() };
-    if let Some(schema) = schema.filter(|_| creates) {
-        create(shared, &named, &schema, is_new, left).await?;
+    if let Some(schema) = schema.as_ref().filter(|_| creates) {
+        create(shared, &named, schema, is_new, left).await?;
     } else if is_new {
         let text =
             format!("the load says both that {named} exists and that it must not: use mode append or create");
         return Err(SqlError::detail(ErrorCode::WrongArguments, text));
+    }
+    let is_mapping = |name: &str| MAPPINGS.iter().any(|mapping| mapping.eq_ignore_ascii_case(name));
+    let maps_columns = options.iter().chain(&headers).any(|(name, _)| is_mapping(name));
+    if let Some(schema) = schema.filter(|_| !maps_columns) {
+        are_known(shared, &named, &schema)?;
     }
     let (principal, loads) = (&shared.client.principal, HttpLoads(Arc::clone(&shared.engine)));
     let described = ForeignLoad {
@@ -55,6 +62,32 @@ pub(super) async fn load(
     let (principal, peer) = (principal.clone(), shared.client.address.ip());
     loads.answered(AnsweredLoad { principal, peer, answer, route: LoadRoute::Flight, has_begun });
     outcome
+}
+
+/// Refuses columns that the table does not have: a Stream Load would leave them out, and the client means them to be stored.
+fn are_known(shared: &Shared, named: &TableRef, schema: &Schema) -> Result<(), SqlError> {
+    let (gate, principal) = (&shared.engine.gate, &shared.client.principal);
+    // What is missing or forbidden is the load's to say.
+    let Ok(table) = gate.table(principal, Privilege::Load, None, Some(&named.db), &named.table) else {
+        return Ok(());
+    };
+    let def = table.def();
+    let is_known = |name: &str| {
+        [HiddenColumn::DeleteSign, HiddenColumn::Sequence]
+            .iter()
+            .any(|it| it.name().eq_ignore_ascii_case(name))
+            || def.schema.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name))
+    };
+    match schema.fields().iter().find(|field| !is_known(field.name())) {
+        Some(field) => {
+            let text = format!(
+                "Unknown column '{}' in '{named}'; leave it out, or say by the option columns what becomes of it",
+                field.name()
+            );
+            Err(SqlError::new(ErrorCode::UnknownColumn, text))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Creates the table of a load, unless it is there and may be.

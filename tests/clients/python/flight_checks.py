@@ -333,9 +333,10 @@ def ingest(port, database):
         writer, reader = client.do_put(flight.FlightDescriptor.for_path(*path), batch.schema, call)
         writer.write_batch(batch)
         writer.done_writing()
-        answer = reader.read().to_pybytes()
+        answer = reader.read()
+        # A refusal is raised here.
         writer.close()
-        return answer
+        return answer.to_pybytes()
 
     # DoPutUpdateResult: field 1, value 2.
     equal(put_path((database, "g"), [(b"label", b"by_path")]), b"\x08\x02")

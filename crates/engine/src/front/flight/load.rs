@@ -15,6 +15,7 @@ use tributary_types::{ErrorCode, HiddenColumn, SqlError, TableRef};
 
 /// A load without a new row for this long fails.
 const IDLE: Duration = Duration::from_secs(60);
+const STRICT: &str = "strict_mode";
 /// Options that say what becomes of columns that the table does not have.
 const MAPPINGS: [&str; 3] = ["columns", "hidden_columns", "function_column.sequence_col"];
 
@@ -25,7 +26,7 @@ pub(super) async fn load(
     rows: LoadStream,
     left: CancellationToken,
 ) -> Result<u64, SqlError> {
-    let LoadRequest { db, table, creates, is_new, schema, options, headers } = request;
+    let LoadRequest { db, table, creates, is_new, schema, mut options, headers } = request;
     let Some(db) = db.or_else(|| shared.database()) else {
         return Err(SqlError::new(ErrorCode::NoDbSelected, "No database selected"));
     };
@@ -36,6 +37,10 @@ pub(super) async fn load(
         let text =
             format!("the load says both that {named} exists and that it must not: use mode append or create");
         return Err(SqlError::detail(ErrorCode::WrongArguments, text));
+    }
+    // As an INSERT: a value that does not fit is an error, and neither NULL nor cut.
+    if !options.iter().chain(&headers).any(|(name, _)| name.eq_ignore_ascii_case(STRICT)) {
+        options.push((STRICT.to_owned(), "true".to_owned()));
     }
     let is_mapping = |name: &str| MAPPINGS.iter().any(|mapping| mapping.eq_ignore_ascii_case(name));
     let maps_columns = options.iter().chain(&headers).any(|(name, _)| is_mapping(name));

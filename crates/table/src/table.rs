@@ -69,6 +69,8 @@ pub struct Table {
     keeps_all_files: AtomicBool,
     /// Updates that look for rows; compactions wait for them.
     updates: AtomicUsize,
+    /// Copies that the Delta log has, or may get, before the snapshot shows them.
+    copies: AtomicUsize,
     /// Of the files that the last query of all of them met.
     bounds: parking_lot::Mutex<Option<Arc<FileBounds>>>,
     failures: Failures,
@@ -245,6 +247,7 @@ impl Table {
             changing: AtomicBool::new(false),
             keeps_all_files: AtomicBool::new(false),
             updates: AtomicUsize::new(0),
+            copies: AtomicUsize::new(0),
             bounds: parking_lot::Mutex::default(),
             failures: Failures::default(),
         });

@@ -17,6 +17,7 @@ pub struct TableCut {
     /// Files of large loads, prepared ones among them, of dropped partitions that can be recovered, and files that left the
     /// snapshot before the Delta log had them. Some may still be written.
     beside: HashSet<String>,
+    has_copies_on_the_way: bool,
 }
 
 impl TableCut {
@@ -50,6 +51,13 @@ impl TableCut {
         self.persisted
     }
 
+    /// Whether the Delta log may have copies of files, without rows that were deleted, that queries do not see yet: the number of its
+    /// rows says nothing about theirs.
+    #[must_use]
+    pub const fn has_copies_on_the_way(&self) -> bool {
+        self.has_copies_on_the_way
+    }
+
     /// Rows that queries see. In a table whose rows supersede others there may be more, until they are settled.
     #[must_use]
     pub fn rows(&self) -> u64 {
@@ -80,7 +88,10 @@ impl Table {
         };
         beside.extend(self.root.unpublished.lock().iter().cloned());
         let persisted = self.persisted_version();
-        TableCut { id: self.id, snapshot: self.snapshot.load_full(), persisted, beside }
+        let had_copies = self.has_copies_on_the_way();
+        let snapshot = self.snapshot.load_full();
+        let has_copies_on_the_way = had_copies || self.has_copies_on_the_way();
+        TableCut { id: self.id, snapshot, persisted, beside, has_copies_on_the_way }
     }
 
     /// Whether the table's Delta log is where it was at the cut.

@@ -63,6 +63,7 @@ impl OwnRows {
             changing: AtomicBool::new(false),
             keeps_all_files: AtomicBool::new(false),
             updates: AtomicUsize::new(0),
+            copies: AtomicUsize::new(0),
             bounds: parking_lot::Mutex::default(),
             failures: Failures::default(),
         };

@@ -7,11 +7,12 @@
 use crate::error::TableError;
 use crate::file::{LiveFile, RowSet, publish_names};
 use crate::log::LogState;
-use crate::table::Table;
 use crate::table::change::light::Replacement;
 use crate::table::rewrite::commit::FileSet;
+use crate::table::{Table, UniqueKeys};
 use crate::view::evolve::civil_now_micros;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tributary_types::{TableDef, Version};
 
 impl Table {
@@ -65,7 +66,7 @@ impl Table {
 
     /// Notes copies before their entry of the log is written.
     pub(in crate::table) fn copies_on_the_way(&self, copied: Option<Replacement>) -> OnTheWay<'_> {
-        OnTheWay { table: self, copied, is_logged: false }
+        OnTheWay::new(self, copied, false)
     }
 }
 
@@ -79,9 +80,27 @@ pub(in crate::table) struct OnTheWay<'t> {
     table: &'t Table,
     copied: Option<Replacement>,
     is_logged: bool,
+    _counted: Option<Counted<'t>>,
 }
 
-impl OnTheWay<'_> {
+/// One of [`Table::copies`].
+struct Counted<'t>(&'t AtomicUsize);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl<'t> OnTheWay<'t> {
+    fn new(table: &'t Table, copied: Option<Replacement>, is_logged: bool) -> Self {
+        let counted = copied.is_some().then(|| {
+            table.copies.fetch_add(1, Ordering::AcqRel);
+            Counted(&table.copies)
+        });
+        Self { table, copied, is_logged, _counted: counted }
+    }
+
     /// Shows copied files in place of the old ones: the log has them.
     ///
     /// # Errors
@@ -115,6 +134,13 @@ impl Drop for OnTheWay<'_> {
 }
 
 impl Table {
+    /// Whether the Delta log may have copies in place of files that the snapshot still shows.
+    pub(in crate::table) fn has_copies_on_the_way(&self) -> bool {
+        let has_unshown =
+            |unique: &UniqueKeys| !unique.unshown.lock().is_empty() || !unique.lost_copies.lock().is_empty();
+        self.copies.load(Ordering::Acquire) > 0 || self.unique.as_ref().is_some_and(has_unshown)
+    }
+
     fn publish_copies(&self, copied: &Replacement) {
         publish_names(&self.root, copied.outputs.iter().map(LiveFile::path));
     }
@@ -122,7 +148,7 @@ impl Table {
     /// Notes files that the log has in place of others, until the snapshot has them.
     pub(in crate::table) fn logged_already(&self, replacement: Replacement) -> OnTheWay<'_> {
         let copied = Some(replacement).filter(|it| !it.inputs.is_empty() || !it.outputs.is_empty());
-        OnTheWay { table: self, copied, is_logged: true }
+        OnTheWay::new(self, copied, true)
     }
 
     /// Shows what the log has and the snapshot does not, because reading keys failed when it was to be shown. Nothing may be written to the

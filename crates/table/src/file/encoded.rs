@@ -55,6 +55,8 @@ struct Source {
     name: String,
     /// As the table knows it.
     file_bytes: u64,
+    /// All of a small file, which came with its footer.
+    whole: Option<Bytes>,
 }
 
 /// Row groups that follow one another in a file.
@@ -81,11 +83,12 @@ impl EncodedFile {
     /// [`TableError::Storage`]; [`TableError::DamagedFile`] for a footer that can't be that of this file.
     pub(crate) async fn open(root: &TableRoot, live: &LiveFile) -> Result<Self, TableError> {
         let file = &live.file;
-        let source = Source {
+        let mut source = Source {
             store: Arc::clone(&root.store),
             path: Path::from(file.path.as_str()),
             name: root.shown(&file.path),
             file_bytes: file.size_bytes,
+            whole: None,
         };
         let (footer, checksums) = source.footer(file.rows).await?;
         Ok(Self {
@@ -264,7 +267,10 @@ impl EncodedFile {
 
 impl Source {
     /// The footer, with the page index, and the checksums of the pages.
-    async fn footer(&self, rows: u64) -> Result<(ArrowReaderMetadata, Option<Arc<Checksums>>), TableError> {
+    async fn footer(
+        &mut self,
+        rows: u64,
+    ) -> Result<(ArrowReaderMetadata, Option<Arc<Checksums>>), TableError> {
         let end = self.file_bytes.saturating_sub(END_BYTES)..self.file_bytes;
         let mut decoder = ParquetMetaDataPushDecoder::try_new(self.file_bytes)
             .map_err(TableError::damaged_file(&self.name))?
@@ -272,6 +278,9 @@ impl Source {
         let mut wanted = vec![end];
         loop {
             let pieces = self.read(&wanted).await?;
+            if self.file_bytes <= END_BYTES {
+                self.whole = pieces.rest(0);
+            }
             let (name, file_bytes) = (self.name.clone(), self.file_bytes);
             let step = blocking("opening a data file", move || {
                 guarded(&name, || {
@@ -302,6 +311,11 @@ impl Source {
             return Err(TableError::damaged_file(&self.name)(fault));
         }
         let ranges = merged(ranges);
+        if let Some(whole) = &self.whole {
+            let piece =
+                |range: Range<u64>| (range.start, whole.slice(range.start as usize..range.end as usize));
+            return Ok(Pieces(ranges.into_iter().map(piece).collect()));
+        }
         let read = match ranges.is_empty() {
             true => Vec::new(),
             false => match self.store.get_ranges(&self.path, &ranges).await {

@@ -329,6 +329,11 @@ impl RunWriter {
         if let Some(file) = self.open.take() {
             file.abort().await;
         }
+        let Some(_allowed) = self.root.deletions.allowed() else {
+            // A backup may be about to copy them; the next sweep deletes them.
+            publish_names(&self.root, std::mem::take(&mut self.names).iter().map(String::as_str));
+            return;
+        };
         // One by one: if the caller stops waiting, this writer is dropped and continues with the rest.
         while let Some(name) = self.names.last() {
             delete_file(&self.root, name).await;

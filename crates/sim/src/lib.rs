@@ -57,3 +57,19 @@ pub use counts::Counts;
 pub use model::Violation;
 pub use plan::Plan;
 pub use run::{Outcome, libraries, quiet_panics, run, run_with};
+
+/// The stack of a thread that plays seeds, in bytes. Work that has a thread of its own on a real machine runs within the task that asks
+/// for it here, and without optimisations the frames of both need more than the usual 2 MiB.
+const STACK_BYTES: usize = 16 << 20;
+
+/// Starts a thread that plays seeds.
+///
+/// # Panics
+/// If the system has no thread.
+pub fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope std::thread::Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> std::thread::ScopedJoinHandle<'scope, T> {
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    thread.spawn_scoped(scope, work).expect("the system has a thread for seeds")
+}

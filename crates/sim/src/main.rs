@@ -111,7 +111,7 @@ fn many((from, to): (u64, u64), jobs: usize, keep_going: bool) -> ExitCode {
         }
     };
     let (counts, failed) = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+        let threads: Vec<_> = (0..jobs).map(|_| tributary_sim::spawn(scope, work)).collect();
         let mut sum = (Counts::default(), 0);
         for thread in threads {
             let (counts, failed) = thread.join().expect("a panic in a simulation is a violation of its own");
@@ -201,7 +201,7 @@ mod planted {
             }
         };
         std::thread::scope(|scope| {
-            (0..jobs).for_each(|_| drop(scope.spawn(work)));
+            (0..jobs).for_each(|_| drop(tributary_sim::spawn(scope, work)));
         });
         if missed.into_inner() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }

@@ -36,7 +36,7 @@ fn no_seed_breaks_a_promise() {
     let mut counts = Counts::default();
     let mut broken = Vec::new();
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+        let threads: Vec<_> = (0..jobs).map(|_| tributary_sim::spawn(scope, work)).collect();
         for thread in threads {
             let (of_thread, of_thread_broken) = thread.join().expect("panics are violations");
             counts.add(&of_thread);

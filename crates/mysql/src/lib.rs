@@ -40,3 +40,4 @@ pub use session::{
 pub use shared::ServeOptions;
 pub use tributary_tls::Tls;
 pub use tributary_types::{AuthPlugin, PasswordHash};
+pub use wire::put::lenenc_bytes;

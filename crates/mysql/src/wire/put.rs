@@ -29,7 +29,7 @@ pub(crate) fn lenenc_int(out: &mut Vec<u8>, value: u64) {
 }
 
 /// Bytes after their length-encoded length.
-pub(crate) fn lenenc_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn lenenc_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     lenenc_int(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }

@@ -10,6 +10,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::collections::BTreeMap;
 use tributary_decode::{BoundParams, ParamType};
 use tributary_flight::ParameterRow;
+use tributary_mysql::lenenc_bytes;
 use tributary_query::ScalarValue;
 use tributary_types::{ErrorCode, SqlError};
 
@@ -86,16 +87,16 @@ impl ArrowParameters {
                 (DOUBLE, false)
             }
             ScalarValue::Binary(Some(bytes)) => {
-                put_text(&mut self.values, bytes);
+                lenenc_bytes(&mut self.values, bytes);
                 (VAR_STRING, false)
             }
             ScalarValue::Utf8(Some(text)) => {
-                put_text(&mut self.values, text.as_bytes());
+                lenenc_bytes(&mut self.values, text.as_bytes());
                 (VAR_STRING, false)
             }
             other => {
                 let array = other.to_array().map_err(|error| error.to_string())?;
-                put_text(&mut self.values, text(&array, 0)?.as_bytes());
+                lenenc_bytes(&mut self.values, text(&array, 0)?.as_bytes());
                 (VAR_STRING, false)
             }
         };
@@ -119,28 +120,6 @@ impl Parameters for ArrowParameters {
     fn values(&self) -> Result<Vec<ScalarValue>, SqlError> {
         Ok(self.scalars.clone())
     }
-}
-
-/// A text with its length in front, as MySQL's binary protocol has it.
-fn put_text(out: &mut Vec<u8>, text: &[u8]) {
-    let length = text.len() as u64;
-    let bytes = length.to_le_bytes();
-    match length {
-        0..=250 => out.push(bytes[0]),
-        251..=0xffff => {
-            out.push(0xfc);
-            out.extend_from_slice(&bytes[..2]);
-        }
-        0x1_0000..=0xff_ffff => {
-            out.push(0xfd);
-            out.extend_from_slice(&bytes[..3]);
-        }
-        _ => {
-            out.push(0xfe);
-            out.extend_from_slice(&bytes);
-        }
-    }
-    out.extend_from_slice(text);
 }
 
 /// A value as parameters of MySQL's protocol have it: a number, bytes, or a text.
@@ -244,19 +223,5 @@ mod tests {
         assert_eq!(told.values[..8], (-3i64).to_le_bytes());
         assert!(told.values.ends_with(b"\x06123.45"));
         assert!(bound.check_count(9).is_ok() && bound.check_count(8).is_err());
-    }
-
-    #[test]
-    fn lengths_of_texts_are_mysqls() {
-        for (length, head) in [
-            (250, vec![250]),
-            (251, vec![0xfc, 251, 0]),
-            (65_536, vec![0xfd, 0, 0, 1]),
-            (1 << 24, vec![0xfe, 0, 0, 0, 1, 0, 0, 0, 0]),
-        ] {
-            let mut out = Vec::new();
-            put_text(&mut out, &vec![b'x'; length]);
-            assert!(out.starts_with(&head) && out.len() == head.len() + length, "{length}");
-        }
     }
 }

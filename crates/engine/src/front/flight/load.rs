@@ -44,9 +44,7 @@ pub(super) async fn load(
     }
     let is_mapping = |name: &str| MAPPINGS.iter().any(|mapping| mapping.eq_ignore_ascii_case(name));
     let maps_columns = options.iter().chain(&headers).any(|(name, _)| is_mapping(name));
-    if let Some(schema) = schema.filter(|_| !maps_columns) {
-        are_known(shared, &named, &schema)?;
-    }
+    let unknown = schema.filter(|_| !maps_columns).and_then(|schema| unknown_column(shared, &named, &schema));
     let (principal, loads) = (&shared.client.principal, HttpLoads(Arc::clone(&shared.engine)));
     let described = ForeignLoad {
         options: &options,
@@ -55,7 +53,11 @@ pub(super) async fn load(
         max_bytes: shared.loads.max_bytes(),
         timeout: shared.loads.timeout.get(),
     };
-    let (has_begun, mut answer) = match stream_load_of_options(described, (db, table), principal.user()) {
+    let request = match unknown {
+        Some(error) => Err(Box::new(LoadAnswer::from_sql_error(&error))),
+        None => stream_load_of_options(described, (db, table), principal.user()),
+    };
+    let (has_begun, mut answer) = match request {
         Ok(request) => {
             let body = LoadBody::from_client(rows, shared.loads.max_bytes(), IDLE);
             (true, Box::pin(loads.load_by(LoadRoute::Flight, principal, request, body)).await)
@@ -69,13 +71,11 @@ pub(super) async fn load(
     outcome
 }
 
-/// Refuses columns that the table does not have: a Stream Load would leave them out, and the client means them to be stored.
-fn are_known(shared: &Shared, named: &TableRef, schema: &Schema) -> Result<(), SqlError> {
+/// The error of a column that the table does not have: a Stream Load would leave it out, and the client means it to be stored.
+fn unknown_column(shared: &Shared, named: &TableRef, schema: &Schema) -> Option<SqlError> {
     let (gate, principal) = (&shared.engine.gate, &shared.client.principal);
     // What is missing or forbidden is the load's to say.
-    let Ok(table) = gate.table(principal, Privilege::Load, None, Some(&named.db), &named.table) else {
-        return Ok(());
-    };
+    let table = gate.table(principal, Privilege::Load, None, Some(&named.db), &named.table).ok()?;
     let def = table.def();
     let is_known = |name: &str| {
         [HiddenColumn::DeleteSign, HiddenColumn::Sequence]
@@ -83,16 +83,12 @@ fn are_known(shared: &Shared, named: &TableRef, schema: &Schema) -> Result<(), S
             .any(|it| it.name().eq_ignore_ascii_case(name))
             || def.schema.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name))
     };
-    match schema.fields().iter().find(|field| !is_known(field.name())) {
-        Some(field) => {
-            let text = format!(
-                "Unknown column '{}' in '{named}'; leave it out, or say by the option columns what becomes of it",
-                field.name()
-            );
-            Err(SqlError::new(ErrorCode::UnknownColumn, text))
-        }
-        None => Ok(()),
-    }
+    let field = schema.fields().iter().find(|field| !is_known(field.name()))?;
+    let text = format!(
+        "Unknown column '{}' in '{named}'; leave it out, or say by the option columns what becomes of it",
+        field.name()
+    );
+    Some(SqlError::new(ErrorCode::UnknownColumn, text))
 }
 
 /// Creates the table of a load, unless it is there and may be.

@@ -240,9 +240,9 @@ impl SnapshotProvider {
         let count: u64 = wanted.iter().map(|(file, rows)| self.count(*file, rows.as_ref())).sum();
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let read: Vec<usize> = wanted.iter().map(|(file, _)| *file).collect();
-        let estimates = estimates::of_columns(&self.snapshot, &self.bounds, &self.physical, &read, columns);
         let mut statistics = Statistics::new_unknown(scanned.table_schema());
-        statistics.column_statistics.iter_mut().zip(&estimates).for_each(|(known, it)| known.clone_from(it));
+        let known = &mut statistics.column_statistics;
+        estimates::fill(known, &self.snapshot, &self.bounds, &self.physical, &read, columns);
         let mut columns = columns.to_vec();
         if left.is_some() {
             columns.extend([self.physical.fields().len(), self.physical.fields().len() + 1]);

@@ -14,24 +14,23 @@ use tributary_table::{FileBounds, Snapshot};
 /// Above this number of files bounds are not looked up: planning would take longer than it gains.
 const FILES_MAX: usize = 1024;
 
-/// Estimates of all columns of the data files; others than `columns` are unknown. `files` are read.
-pub(super) fn of_columns(
+/// Fills in the estimates of `columns` of the data files, which are `files`; the others stay unknown.
+pub(super) fn fill(
+    known: &mut [ColumnStatistics],
     snapshot: &Snapshot,
     bounds: &FileBounds,
     physical: &SchemaRef,
     files: &[usize],
     columns: &[usize],
-) -> Vec<ColumnStatistics> {
-    let mut all = vec![ColumnStatistics::new_unknown(); physical.fields().len()];
+) {
     if files.len() > FILES_MAX {
-        return all;
+        return;
     }
     let read = (files.len() < snapshot.files.len())
         .then(|| files.iter().map(|file| *file as u64).collect::<UInt64Array>());
     for &column in columns.iter().filter(|column| **column < physical.fields().len()) {
-        all[column] = of_column(snapshot, bounds, physical.field(column).name(), read.as_ref());
+        known[column] = of_column(snapshot, bounds, physical.field(column).name(), read.as_ref());
     }
-    all
 }
 
 fn of_column(

@@ -210,3 +210,22 @@ fn settings_are_changed_and_shown_over_http_as_by_doris() {
     server.start_again();
     assert!(of(&mut server.connect(), "log_level").starts_with("info,tributary_wal=warn|ADMIN SET, file "));
 }
+
+/// Events hide the values of properties that they do not know.
+#[test]
+fn the_values_of_all_settings_that_change_are_shown() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let settings = client.rows(
+        "SELECT NAME, VALUE FROM information_schema.server_settings WHERE IS_MUTABLE = 'true' ORDER BY NAME",
+    );
+    assert!(settings.len() > 20, "{settings:?}");
+    let set = |setting: &String| {
+        let (name, value) = setting.split_once('|').expect("two columns");
+        format!("ADMIN SET FRONTEND CONFIG (\"{name}\" = \"{value}\")")
+    };
+    settings.iter().for_each(|setting| drop(client.ok(&set(setting))));
+    let events = client.rows("SELECT TEXT FROM information_schema.server_events WHERE KIND = 'SETTING'");
+    let hidden: Vec<_> = settings.iter().map(set).filter(|text| !events.contains(text)).collect();
+    assert!(hidden.is_empty(), "add them to the names of harmless properties: {hidden:#?}\n{events:#?}");
+}

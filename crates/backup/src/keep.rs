@@ -96,9 +96,13 @@ impl Announcement {
     /// # Errors
     /// [`BackupError::Place`]: it may become stale.
     pub async fn renew(&self) -> BackupError {
+        self.repeat(Doing::Backup).await
+    }
+
+    async fn repeat(&self, doing: Doing) -> BackupError {
         loop {
             host::sleep(RENEWED, || tokio::time::sleep(RENEWED)).await;
-            if let Err(error) = self.say(Doing::Backup).await {
+            if let Err(error) = self.say(doing).await {
                 return error;
             }
         }
@@ -143,6 +147,14 @@ impl Announcement {
             let text = "another server works in this place; the next backup removes what is old";
             return Ok(Removed { postponed: Some(text.to_owned()), ..Removed::default() });
         }
+        // A removal that takes longer than an announcement lasts would let another server's backup begin.
+        tokio::select! {
+            removed = self.remove_unannounced(newest) => removed,
+            error = self.repeat(Doing::Removal) => Err(error),
+        }
+    }
+
+    async fn remove_unannounced(&self, newest: NonZero<usize>) -> Result<Removed, BackupError> {
         let repository = &self.repository;
         let manifests = repository.manifests().await?;
         let (expired, kept) = divided(manifests, &self.node, newest);

@@ -378,6 +378,12 @@ impl LoadKeys {
         self.state.lock().keep(kept.record().id, kept);
     }
 
+    /// Whether the log alone has some of them.
+    pub fn has_recent(&self) -> bool {
+        let state = self.state.lock();
+        !state.recent.is_empty() || state.are_channels_changed
+    }
+
     /// Whether the recent records are enough for a file.
     pub fn are_many(&self) -> bool {
         self.state.lock().recent.len() as u64 >= host::limit(RECENT_MAX, 40)

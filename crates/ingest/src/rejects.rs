@@ -211,6 +211,12 @@ impl RejectedRows {
         Ok(loads)
     }
 
+    /// Whether the log alone has some of them.
+    pub fn has_recent(&self) -> bool {
+        let state = self.state.lock();
+        state.recent.len() > state.only_in_memory
+    }
+
     /// Whether the recent ones are enough for a file.
     pub fn are_many(&self) -> bool {
         self.state.lock().recent_bytes >= host::limit(RECENT_BYTES, 2_000)

@@ -69,7 +69,7 @@ impl Rules {
             increments: world.increments.borrow().clone(),
             keys: world.keys.borrow().clone(),
             channels: world.channels.borrow().clone(),
-            rejected: world.rejected.borrow().clone(),
+            rejected: world.rejected.borrow().at_moment_of(&world.process().ingest),
         }
     }
 

@@ -84,6 +84,13 @@ fn is_stored(load: &Load) -> bool {
 }
 
 impl Rejected {
+    /// The state that a backup of this moment must restore: the rejected rows that are in memory only are not in it.
+    #[must_use]
+    pub fn at_moment_of(&self, ingest: &Ingest) -> Self {
+        let is_short = ingest.reject_figures().only_in_memory > 0;
+        Self { may_be_lost: self.may_be_lost || is_short, ..self.clone() }
+    }
+
     /// Checks what the server has of the tables that are there.
     ///
     /// # Errors

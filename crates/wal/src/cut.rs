@@ -181,6 +181,26 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_discounted_segment_is_not_live_and_is_part_of_cuts() {
+        let disk = MemDisk::new();
+        let (log, _) = open(&disk, Path::new("/wal"));
+        log.append(vec![entry(0)]).await.unwrap();
+        log.discount(log.end_lsn());
+        assert_eq!(log.live_bytes(), 0);
+        let first = at_rest(&[&log], |cuts| cuts[0].pieces[0].path.clone()).unwrap();
+        for tag in 1..20 {
+            log.append(vec![entry(tag)]).await.unwrap();
+        }
+        let cut = at_rest(&[&log], |cuts| cuts[0].clone()).unwrap();
+        assert_eq!(cut.pieces[0].path, first, "{cut:?}");
+        let mut read = Vec::new();
+        cut.read(&disk, &mut |entry| read.push(entry.tag)).unwrap();
+        assert_eq!(read, (0..20).collect::<Vec<u32>>());
+        assert!(log.would_free(log.end_lsn()));
+        assert!(log.live_bytes() < log.end_lsn().0, "what came after it is live, and it is not");
+    }
+
+    #[tokio::test]
     async fn released_segments_are_not_part_of_a_cut_and_an_empty_one_is() {
         let disk = MemDisk::new();
         let (log, _) = open(&disk, Path::new("/wal"));

@@ -172,6 +172,12 @@ impl Wal {
         }
     }
 
+    /// Counts everything below `lsn` as not live, as a release does, but keeps it: a segment that ends there stays, and is part of cuts,
+    /// until it is released.
+    pub fn discount(&self, lsn: Lsn) {
+        self.inner.shared.counters.discount(lsn);
+    }
+
     /// Whether a release up to `lsn` would free a segment.
     #[must_use]
     pub fn would_free(&self, lsn: Lsn) -> bool {
@@ -198,7 +204,7 @@ impl Wal {
         missing_space_of(&self.inner.shared.counters, &self.inner.shared.inventory)
     }
 
-    /// Bytes of frames that are not released yet: [`WalStats::live_bytes`] without the other figures.
+    /// Bytes of frames that are live: [`WalStats::live_bytes`] without the other figures.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
         self.inner.shared.counters.live_bytes()

@@ -13,7 +13,7 @@ pub struct WalStats {
     pub spare_segments: usize,
     /// Bytes of all files on the disk, spare ones included.
     pub bytes_total: u64,
-    /// Bytes of frames that are not released yet.
+    /// Bytes of frames that are neither released nor [discounted](crate::Wal::discount).
     pub live_bytes: u64,
     /// The end of the log: everything before it is durable.
     pub end_lsn: Lsn,
@@ -43,6 +43,8 @@ pub struct MissingSpace {
 pub(crate) struct Counters {
     pub(crate) end_lsn: AtomicU64,
     pub(crate) released_lsn: AtomicU64,
+    /// Entries below it do not count as live, whether or not they are released.
+    pub(crate) discounted_lsn: AtomicU64,
     pub(crate) header_value: AtomicU64,
     pub(crate) active_file_bytes: AtomicU64,
     pub(crate) fsyncs: AtomicU64,
@@ -64,8 +66,12 @@ impl Counters {
 
     pub(crate) fn live_bytes(&self) -> u64 {
         // The end only grows: read last, it is never below what is released.
-        let released = self.released();
-        self.end().0.saturating_sub(released.0)
+        let live_from = self.released().0.max(self.discounted_lsn.load(Relaxed));
+        self.end().0.saturating_sub(live_from)
+    }
+
+    pub(crate) fn discount(&self, lsn: Lsn) {
+        self.discounted_lsn.fetch_max(lsn.min(self.end()).0, Relaxed);
     }
 
     /// Notes a release; returns up to where the log is released now.

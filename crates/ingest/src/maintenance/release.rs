@@ -57,9 +57,14 @@ impl Ingest {
             }
             self.core.rejected.leave_log();
         }
+        // Without a segment to free, they may be in the log alone. It would be released with the end of its segment.
+        let keeps = !frees && (self.core.keys.has_recent() || self.core.rejected.has_recent());
         for (space, lowest) in self.spaces.iter().zip(lowest) {
             space.wal.set_header_value(next_txn.0);
-            space.wal.release(lowest);
+            match keeps {
+                true => space.wal.discount(lowest),
+                false => space.wal.release(lowest),
+            }
         }
     }
 }

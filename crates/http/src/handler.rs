@@ -5,6 +5,7 @@
 
 mod config;
 mod console;
+mod few_rows;
 mod inspect;
 mod load;
 mod nodes;

@@ -7,13 +7,9 @@ use super::Handler;
 use crate::peer::Peer;
 use crate::reply::{self, EnvelopeCode, ReplyBody};
 use crate::route::{parameter, parameters};
-use crate::service::{QueryAnswer, QueryRequest};
-use futures::TryStreamExt;
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
-use tributary_types::{Principal, SqlError};
 
 type Reply = Response<ReplyBody>;
 
@@ -27,8 +23,8 @@ impl Handler {
             Ok(user) => user,
             Err(text) => return reply::unauthorized(reply::envelope(EnvelopeCode::Unauthorized, text)),
         };
-        let rows = match self.rows(&user, peer, "SHOW FRONTEND CONFIG".to_owned()).await {
-            Ok(rows) => rows,
+        let rows = match self.few_rows(&user, peer, "SHOW FRONTEND CONFIG".to_owned()).await {
+            Ok(found) => found.rows,
             Err(error) => return reply::envelope(EnvelopeCode::Error, error.detail_text()),
         };
         let wanted = parameter(head.uri.query(), "conf_item");
@@ -57,7 +53,7 @@ impl Handler {
                 "no setting is named: ?name=value&persist=true",
             );
         }
-        match self.rows(&user, peer, statement(&pairs)).await {
+        match self.few_rows(&user, peer, statement(&pairs)).await {
             Ok(_) => {
                 let is_flag = |name: &str| FLAGS.contains(&name);
                 let persist =
@@ -69,25 +65,6 @@ impl Handler {
             }
             Err(error) => reply::envelope(EnvelopeCode::Error, error.detail_text()),
         }
-    }
-
-    /// The rows of a statement that has few.
-    async fn rows(
-        &self,
-        user: &Principal,
-        peer: &Peer,
-        statement: String,
-    ) -> Result<Vec<Vec<Value>>, SqlError> {
-        let left = CancellationToken::new();
-        let request = QueryRequest { db: None, statement, rows_max: None, read_after: None, left };
-        let QueryAnswer::Rows { rows, .. } = self.services.queries.query(user, peer, request).await? else {
-            return Ok(Vec::new());
-        };
-        let pieces: Vec<_> = rows.try_collect().await?;
-        let mut text = b"[".to_vec();
-        text.extend(pieces.join(&b","[..]));
-        text.push(b']');
-        Ok(serde_json::from_slice(&text).expect("pieces are arrays with commas between them"))
     }
 }
 

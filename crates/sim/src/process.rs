@@ -194,6 +194,7 @@ pub fn table_store(hardware: &Hardware, plan: &Plan) -> Result<TableStore, Strin
         target_file_bytes: Live::new(64 << 10),
         checkpoint_every: Live::new(plan.checkpoint_every),
         keep_removed_files_ms: Live::new(plan.keep_removed_ms),
+        keep_log_ms: Live::new(plan.keep_removed_ms),
         compact_min_files: plan.compact_min_files,
         ..StoreOptions::default()
     };

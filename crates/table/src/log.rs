@@ -24,7 +24,7 @@ use crate::ambient::{new_uuid, now_ms};
 use crate::error::TableError;
 use crate::file::vector_path;
 use deltalake_core::DeltaTable;
-use deltalake_core::checkpoints::{cleanup_metadata, create_checkpoint};
+use deltalake_core::checkpoints::{cleanup_expired_logs_for, create_checkpoint};
 use deltalake_core::kernel::transaction::TransactionError;
 use deltalake_core::kernel::{Action, CommitInfo};
 use deltalake_core::logstore::{CommitOrBytes, LogStoreRef};
@@ -206,22 +206,21 @@ impl DeltaLog {
         }
     }
 
-    /// Writes a checkpoint of the newest state and, if `cleans_up`, removes log entries past their retention.
-    pub(crate) async fn checkpoint(&self, cleans_up: bool) -> Result<(), TableError> {
-        host::foreign(self.write_checkpoint(cleans_up)).await
+    /// Writes a checkpoint of the newest state, and removes log entries that an earlier one contains and that are older than this, in
+    /// milliseconds since 1970.
+    pub(crate) async fn checkpoint(&self, older_than: Option<i64>) -> Result<(), TableError> {
+        host::foreign(self.write_checkpoint(older_than)).await
     }
 
-    async fn write_checkpoint(&self, cleans_up: bool) -> Result<(), TableError> {
+    async fn write_checkpoint(&self, older_than: Option<i64>) -> Result<(), TableError> {
         let table = self.load_table(None).await?;
         create_checkpoint(&table, None)
             .await
             .map_err(TableError::delta(format!("writing a checkpoint of '{}'", self.location)))?;
-        if !cleans_up {
-            return Ok(());
-        }
-        cleanup_metadata(&table, None)
-            .await
-            .map_err(TableError::delta(format!("removing old log entries of '{}'", self.location)))?;
+        let Some(older_than) = older_than else { return Ok(()) };
+        let failed = TableError::delta(format!("removing old log entries of '{}'", self.location));
+        let newest = table.version().unwrap_or(0);
+        cleanup_expired_logs_for(newest, self.store.as_ref(), older_than, None).await.map_err(failed)?;
         Ok(())
     }
 

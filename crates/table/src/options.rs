@@ -26,6 +26,8 @@ pub struct StoreOptions {
     pub checkpoint_every: Live<u64>,
     /// How long files that left the table are retained for readers of older Delta versions.
     pub keep_removed_files_ms: Live<u64>,
+    /// How long entries of the Delta log are retained that a checkpoint contains.
+    pub keep_log_ms: Live<u64>,
     /// A directory on this machine for the keys of data files, which are made again when they are not there. `None`: they
     /// stay in memory.
     pub keys_directory: Option<PathBuf>,
@@ -42,6 +44,22 @@ pub struct StoreOptions {
     pub call_timeout: Duration,
     /// Where data files of a store that is far away are cached. `None`: nowhere.
     pub read_cache: Option<ReadCacheOptions>,
+}
+
+impl StoreOptions {
+    /// How long what the newest version does not need is retained now.
+    pub(crate) fn retention(&self) -> Retention {
+        Retention { removed_files_ms: self.keep_removed_files_ms.get(), log_ms: self.keep_log_ms.get() }
+    }
+}
+
+/// How long what the newest version of a table does not need is retained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Retention {
+    /// Data files that left the table, and the log's records of them.
+    pub removed_files_ms: u64,
+    /// Entries of the log.
+    pub log_ms: u64,
 }
 
 /// The place and the size of a local cache.
@@ -65,6 +83,7 @@ impl Default for StoreOptions {
             zstd_level: 1,
             checkpoint_every: Live::new(10),
             keep_removed_files_ms: Live::new(24 * 60 * 60 * 1000),
+            keep_log_ms: Live::new(7 * 24 * 60 * 60 * 1000),
             keys_directory: None,
             settled_piece_rows: 64 * 1024,
             settled_piece_bytes: 256 * MIB,

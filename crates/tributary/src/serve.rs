@@ -423,6 +423,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
                 0 => cores,
                 threads => threads as usize,
             },
+            keep_log_ms: settings.delta_log_retention_second.in_ms(),
             spill: None,
         },
     })

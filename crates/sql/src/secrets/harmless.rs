@@ -42,6 +42,7 @@ const NAMES: &[&str] = &[
     "data_consistency",
     "delete_existing_files",
     "deleted_file_retention_second",
+    "delta_log_retention_second",
     "desired_concurrent_number",
     "disable_auto_compaction",
     "dynamic_partition_check_interval_seconds",

@@ -31,6 +31,8 @@ pub(crate) struct LogState {
     pub(crate) app_version: Version,
     /// Entries since the last checkpoint that we wrote or since the state was read.
     pub(crate) uncheckpointed: u64,
+    /// When old entries were removed last, in milliseconds since 1970; 0: not since the state was read.
+    pub(crate) cleaned_ms: i64,
     /// Unreferenced files of deletion vectors, and when that was first seen, in milliseconds since the Unix epoch: the log does
     /// not record it.
     pub(crate) unused_vectors: BTreeMap<String, i64>,
@@ -53,6 +55,7 @@ impl LogState {
             live: BTreeMap::new(),
             app_version: Version(0),
             uncheckpointed: 0,
+            cleaned_ms: 0,
             unused_vectors: BTreeMap::new(),
         }
     }
@@ -105,6 +108,7 @@ impl LogState {
             live,
             app_version: Version(app_version.and_then(|version| u64::try_from(version).ok()).unwrap_or(0)),
             uncheckpointed: 0,
+            cleaned_ms: 0,
             unused_vectors: BTreeMap::new(),
         })
     }
@@ -146,6 +150,7 @@ impl LogState {
             live,
             app_version: Version(app_version.and_then(|version| u64::try_from(*version).ok()).unwrap_or(0)),
             uncheckpointed: 0,
+            cleaned_ms: 0,
             unused_vectors: BTreeMap::new(),
         })
     }
@@ -176,7 +181,7 @@ impl LogState {
         }
         let uncheckpointed = self.uncheckpointed + (fresh.version - self.version.min(fresh.version));
         let unused_vectors = std::mem::take(&mut self.unused_vectors);
-        *self = Self { live, uncheckpointed, unused_vectors, ..fresh };
+        *self = Self { live, uncheckpointed, cleaned_ms: self.cleaned_ms, unused_vectors, ..fresh };
         LogChange { gone, added }
     }
 }

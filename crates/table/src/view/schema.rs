@@ -8,6 +8,7 @@ mod nested_ids;
 
 use crate::ambient::{new_uuid, now_ms};
 use crate::error::TableError;
+use crate::options::Retention;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use deltalake_core::kernel::{
     ArrayType, DataType as DeltaType, MapType, Metadata, MetadataValue, Protocol, StructField, StructType,
@@ -40,6 +41,10 @@ const UNKNOWN_ID: u32 = u32::MAX;
 const MAPPING_MODE_KEY: &str = "delta.columnMapping.mode";
 const MAPPING_MAX_ID_KEY: &str = "delta.columnMapping.maxColumnId";
 const DELETES_KEY: &str = "delta.enableDeletionVectors";
+
+/// Delta's properties of what is retained. Checkpoints leave out removed files that are older, as do other engines that clean up.
+const REMOVED_FILES_KEY: &str = "delta.deletedFileRetentionDuration";
+const LOG_KEY: &str = "delta.logRetentionDuration";
 
 const MAPPING_ID: &str = "delta.columnMapping.id";
 const MAPPING_NAME: &str = "delta.columnMapping.physicalName";
@@ -275,6 +280,26 @@ pub(crate) fn with_change(metadata: Metadata, change: Option<u64>) -> Result<Met
     let mut value = serde_json::to_value(&metadata).map_err(failed())?;
     value["configuration"][CHANGE_KEY] = json!(change.to_string());
     serde_json::from_value(value).map_err(failed())
+}
+
+/// The metadata with the properties of what is retained. `None`: it has them already.
+pub(crate) fn with_retention(
+    metadata: &Metadata,
+    retention: Retention,
+) -> Result<Option<Metadata>, TableError> {
+    let interval = |ms: u64| format!("interval {} seconds", ms.div_ceil(1000));
+    let wanted =
+        [(REMOVED_FILES_KEY, interval(retention.removed_files_ms)), (LOG_KEY, interval(retention.log_ms))];
+    let config = metadata.configuration();
+    if wanted.iter().all(|(key, value)| config.get(*key) == Some(value)) {
+        return Ok(None);
+    }
+    let failed = || TableError::json("writing Delta metadata");
+    let mut changed = serde_json::to_value(metadata).map_err(failed())?;
+    for (key, value) in wanted {
+        changed["configuration"][key] = json!(value);
+    }
+    serde_json::from_value(changed).map(Some).map_err(failed())
 }
 
 /// Whether a protocol has only features that this module writes.

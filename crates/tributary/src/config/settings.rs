@@ -204,6 +204,9 @@ settings! {
     /// How long replaced data files are retained, for running queries and readers of older Delta versions.
     deleted_file_retention_second: Duration = "86400", seconds(60, COUNT_MAX), live;
 
+    /// How long entries of tables' Delta logs are retained that a checkpoint contains, for readers that follow the log.
+    delta_log_retention_second: Duration = "604800", seconds(60, COUNT_MAX), live;
+
     /// How long one call to the store of the data files may take: a request, a part of an upload, a piece of a body.
     store_timeout_ms: u64 = "120000", milliseconds(1000, DAY_MS);
 

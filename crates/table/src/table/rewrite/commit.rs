@@ -4,17 +4,22 @@ use crate::ambient::now_ms;
 use crate::error::TableError;
 use crate::file::{LiveFile, Settled};
 use crate::log::{LogChange, LogState, Written, app_id, commit_info};
+use crate::options::Retention;
 use crate::table::{Table, delta_version};
-use crate::view::schema::{last_change, metadata_for, protocol_for, same_metadata, with_change};
+use crate::view::schema::{
+    last_change, metadata_for, protocol_for, same_metadata, with_change, with_retention,
+};
 use deltalake_core::kernel::{Action, CommitInfo, Metadata, Protocol, Transaction};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tributary_types::{TableDef, Version};
+use tributary_types::{TableDef, Version, host};
 
 /// Versions that other writers may take in a row before we give up.
 const ATTEMPTS_MAX: u32 = 16;
+/// The most time between two cleanings of a log.
+const CLEAN_INTERVAL_MS: u64 = 600_000;
 
 /// Files by path.
 pub(in crate::table) type FileSet = BTreeMap<String, LiveFile>;
@@ -68,7 +73,7 @@ impl Table {
     ) -> Result<Committed, TableError> {
         for _ in 0..ATTEMPTS_MAX {
             // Before the inputs are looked at: an earlier attempt of ours may have removed them.
-            let Some(entry) = entry_for(state, &goal)? else {
+            let Some(entry) = entry_for(state, &goal, self.root.options.retention())? else {
                 self.log_is_at(state);
                 return Ok(Committed::Yes);
             };
@@ -229,12 +234,25 @@ impl Table {
         if state.uncheckpointed < self.root.options.checkpoint_every.get().max(1) {
             return;
         }
-        let cleans_up = self.root.deletions.allowed();
-        match self.root.log.checkpoint(cleans_up.is_some()).await {
-            Ok(()) => state.uncheckpointed = 0,
+        let (now, retention) = (now_ms(), self.root.options.retention());
+        let is_due = now >= state.cleaned_ms.saturating_add(clean_interval_ms(retention.log_ms));
+        let cleans_up = self.root.deletions.allowed().filter(|_| is_due);
+        let older_than = cleans_up.is_some().then(|| now.saturating_sub_unsigned(retention.log_ms));
+        match self.root.log.checkpoint(older_than).await {
+            Ok(()) => {
+                state.uncheckpointed = 0;
+                if older_than.is_some() {
+                    state.cleaned_ms = now;
+                }
+            }
             Err(error) => tracing::warn!(table = %self.id, %error, "a Delta checkpoint could not be written"),
         }
     }
+}
+
+/// How long the old entries of a log are left alone after a cleaning, which lists all of them.
+fn clean_interval_ms(log_ms: u64) -> i64 {
+    (log_ms / 4).min(host::limit(CLEAN_INTERVAL_MS, 50)).cast_signed()
 }
 
 /// Whether `files` has the very file, with the same deletes.
@@ -260,7 +278,7 @@ fn metadata_and_protocol(state: &LogState, goal: &Goal) -> Result<(Metadata, Pro
 }
 
 /// The entry from `state` to `goal`, `None` if the log is there already.
-fn entry_for(state: &LogState, goal: &Goal) -> Result<Option<Entry>, TableError> {
+fn entry_for(state: &LogState, goal: &Goal, retention: Retention) -> Result<Option<Entry>, TableError> {
     let (metadata, protocol) = metadata_and_protocol(state, goal)?;
     let mut actions = Vec::new();
     if protocol != state.protocol {
@@ -286,6 +304,15 @@ fn entry_for(state: &LogState, goal: &Goal) -> Result<Option<Entry>, TableError>
     if actions.is_empty() {
         return Ok(None);
     }
+    // Settings that have changed are no reason for an entry of their own.
+    let metadata = match with_retention(&metadata, retention)? {
+        Some(changed) => {
+            actions.retain(|action| !matches!(action, Action::Metadata(_)));
+            actions.push(Action::Metadata(changed.clone()));
+            changed
+        }
+        None => metadata,
+    };
     let info = commit_info(goal.operation, blind_append, &goal.parameters);
     Ok(Some(Entry { info, actions, metadata, protocol }))
 }

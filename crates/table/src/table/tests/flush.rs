@@ -5,8 +5,9 @@ use crate::testing::{
     Bench, Fault, column, def_of, expected, logged, open_file, publication, publish, rows, two_columns,
     visible,
 };
-use crate::{LiveFile, TableStore};
+use crate::{LiveFile, Table, TableStore};
 use deltalake_core::kernel::Action;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tributary_types::{DataType, Live, Lsn, TableId, Version};
@@ -227,6 +228,65 @@ async fn a_checkpoint_is_written_every_so_many_commits_and_the_table_opens_from_
     assert_eq!(again.persisted_version(), Version(4));
     assert_eq!(visible(&again).await, expected(1..=4));
     assert_eq!(again.snapshot().files, table.snapshot().files);
+}
+
+fn truncate(table: &Table) {
+    let version = table.snapshot().version.next();
+    table.publish_truncate(version, Lsn(version.0 * 100)).unwrap();
+}
+
+/// The properties of the table in its log, and how many removed files the log records.
+async fn properties_and_tombstones(table: &Table) -> (HashMap<String, String>, usize) {
+    let log = &table.root().log;
+    let state = log.open(&table.def()).await.unwrap();
+    let properties = state.metadata.configuration().iter();
+    let properties = properties.map(|(name, value)| (name.clone(), value.clone())).collect();
+    (properties, log.files_in_use(0).await.unwrap().len() - state.live.len())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn old_entries_of_the_log_are_removed_and_checkpoints_forget_removed_files() {
+    let options = StoreOptions {
+        checkpoint_every: Live::new(1),
+        keep_removed_files_ms: Live::new(0),
+        keep_log_ms: Live::new(0),
+        ..StoreOptions::default()
+    };
+    let bench = Bench::with(options.clone());
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    let log = bench.dir.path().join("demo/events-7/_delta_log");
+    let entry = |version: u64| log.join(format!("{version:020}.json"));
+    for id in 1..=3 {
+        publish(&table, [id]);
+        table.flush().await.unwrap();
+    }
+    assert!(!entry(0).exists() && !entry(1).exists(), "a checkpoint after them has them");
+    assert!(entry(3).exists(), "the newest stays");
+    truncate(&table);
+    publish(&table, [5]);
+    table.flush().await.unwrap();
+    let (properties, tombstones) = properties_and_tombstones(&table).await;
+    assert_eq!(properties["delta.deletedFileRetentionDuration"], "interval 0 seconds");
+    assert_eq!(properties["delta.logRetentionDuration"], "interval 0 seconds");
+    assert_eq!(tombstones, 0, "files that may be deleted are in no checkpoint");
+    // The settings change: the next entry says so, and what may still be read stays.
+    options.keep_removed_files_ms.set(60_000);
+    options.keep_log_ms.set(90_500);
+    truncate(&table);
+    publish(&table, [6]);
+    table.flush().await.unwrap();
+    let (properties, tombstones) = properties_and_tombstones(&table).await;
+    assert_eq!(properties["delta.deletedFileRetentionDuration"], "interval 60 seconds");
+    assert_eq!(properties["delta.logRetentionDuration"], "interval 91 seconds");
+    assert_eq!(tombstones, 1);
+    let newest = u64::try_from(table.snapshot().delta_version).unwrap();
+    for id in 7..=9 {
+        publish(&table, [id]);
+        table.flush().await.unwrap();
+    }
+    assert!(entry(newest).exists(), "it is younger than 91 s");
+    assert_eq!(visible(&table).await, expected(6..=9));
+    assert_eq!(logged(&table).await, visible(&table).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,10 +4,11 @@
 //! | --- | --- |
 //! | `target`, `session` | the connection, and the end of a running statement |
 //! | `statements` | text → statements |
-//! | `output` | rows → text |
+//! | `output`, `parquet` | rows → texts, a Parquet file |
 //! | `shell` | lines, history and completion |
 
 mod output;
+mod parquet;
 mod session;
 mod shell;
 mod statements;
@@ -57,6 +58,7 @@ pub struct Sql {
 const FAILED: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 const AWAY: u8 = 3;
+const NEEDS_FILE: &str = "--output parquet needs --out FILE";
 
 /// Why a statement is not done.
 enum Trouble {
@@ -97,6 +99,9 @@ impl Sql {
         if let Some(path) = &self.out {
             // Results are added to it, one statement's after the other's.
             File::create(path).map_err(|error| (USAGE, format!("{}: {error}", path.display())))?;
+        }
+        if self.output == Form::Parquet && self.out.is_none() {
+            return Err((USAGE, NEEDS_FILE.to_owned()));
         }
         let is_shell = self.execute.is_empty() && self.file.is_none() && io::stdin().is_terminal();
         let text = if is_shell { String::new() } else { self.text().map_err(|error| (USAGE, error))? };
@@ -186,12 +191,18 @@ impl Sql {
     fn write(&self, rows: &tributary_client::Rows, form: Form) -> io::Result<()> {
         match &self.out {
             Some(path) => {
-                let mut out = BufWriter::new(File::options().append(true).open(path)?);
+                let file = File::options().append(true).open(path)?;
+                if form == Form::Parquet && file.metadata()?.len() > 0 {
+                    return Err(io::Error::other("a Parquet file has the rows of one statement"));
+                }
+                let mut out = BufWriter::new(file);
                 output::write(&mut out, rows, form)?;
                 out.flush()
             }
+            None if form == Form::Parquet => Err(io::Error::other(NEEDS_FILE)),
             None => {
-                let mut out = BufWriter::new(io::stdout().lock());
+                // Not locked: a lock stays on its thread, and a Parquet file may be written by several.
+                let mut out = BufWriter::new(io::stdout());
                 output::write(&mut out, rows, form)?;
                 out.flush()
             }

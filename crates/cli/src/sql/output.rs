@@ -1,5 +1,6 @@
 //! Rows as texts. Control characters are escaped where a person reads them, because a value could steer the terminal.
 
+use super::parquet;
 use clap::ValueEnum;
 use std::io::{self, Write};
 use tributary_client::{ColumnKind, Row, Rows};
@@ -17,15 +18,18 @@ pub enum Form {
     Json,
     /// One field a line
     Vertical,
+    /// A Parquet file with the columns' types, of one statement and with --out
+    Parquet,
 }
 
 /// Writes rows in a form.
-pub(crate) fn write(out: &mut impl Write, rows: &Rows, form: Form) -> io::Result<()> {
+pub(crate) fn write(out: &mut (impl Write + Send), rows: &Rows, form: Form) -> io::Result<()> {
     match form {
         Form::Table => table(out, rows),
         Form::Csv => csv(out, rows),
         Form::Json => json(out, rows),
         Form::Vertical => vertical(out, rows),
+        Form::Parquet => parquet::write(out, rows),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `tributary sql` and `tributary status`.
 
 use crate::support::server::program;
-use crate::support::{Server, wait_until};
+use crate::support::{Curl, Server, wait_until};
 use std::io::Write;
 use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
@@ -51,6 +51,37 @@ fn statements_are_run_and_their_rows_have_several_forms() {
         run(&mut sql(&server, &["--output", "csv", "-o", file_option, "-e", "SELECT 1 AS a"]));
     assert_eq!((code, rows.as_str()), (Some(0), ""));
     assert_eq!(std::fs::read_to_string(&file).expect("rows"), "a\n1\n");
+}
+
+#[test]
+fn rows_become_a_parquet_file_that_can_be_loaded() {
+    let server = Server::start();
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE db");
+    client.ok("USE db");
+    let columns = "id BIGINT, price DECIMAL(12, 2), day DATE, at DATETIME(6), name STRING";
+    for table in ["a", "b"] {
+        client.ok(&format!(
+            "CREATE TABLE {table} ({columns}) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1"
+        ));
+    }
+    client.ok("INSERT INTO a VALUES (1, -1.05, '1969-12-31', '2024-02-29 12:34:56.789012', 'é'), \
+         (2, NULL, NULL, NULL, NULL), (9223372036854775807, 9999999999.99, '9999-12-31', '0001-01-01', '')");
+    let file = server.scratch().join("rows.parquet");
+    let path = file.to_str().expect("a name in UTF-8");
+    let select = "SELECT * FROM a ORDER BY id";
+    let (code, rows, errors) = run(&mut sql(&server, &["--output", "parquet", "-o", path, "-e", select]));
+    assert_eq!((code, rows.as_str(), errors.as_str()), (Some(0), "", ""));
+    let headers = ["format: parquet", "group_commit: off_mode"];
+    Curl::stream_load(&server, "db", "b").headers(&headers).file(&file).load().success();
+    assert_eq!(client.rows("SELECT * FROM b ORDER BY id"), client.rows(select));
+    let two = ["--output", "parquet", "-o", path, "-e", "SELECT 1", "-e", "SELECT 2"];
+    let (code, _, errors) = run(&mut sql(&server, &two));
+    assert_eq!(code, Some(1));
+    assert!(errors.contains("has the rows of one statement"), "{errors}");
+    let (code, _, errors) = run(&mut sql(&server, &["--output", "parquet", "-e", "SELECT 1"]));
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("needs --out"), "{errors}");
 }
 
 #[test]

@@ -8,7 +8,6 @@
 //! Not here: who asked for what (that is where requests end), and the table, which is written like any other.
 
 pub(crate) mod entry;
-mod file;
 mod metrics;
 pub(crate) mod options;
 mod queue;
@@ -73,9 +72,8 @@ impl Audit {
     /// # Errors
     /// The file can't be written, or a metric is registered twice.
     pub fn open(options: AuditOptions, registry: &Registry) -> Result<Self, AuditError> {
-        if let Some(directory) = &options.directory {
-            file::check(directory)
-                .map_err(|source| AuditError::Directory { path: directory.clone(), source })?;
+        if let (Some(files), Some(path)) = (options.line_files(), &options.directory) {
+            files.check().map_err(|source| AuditError::Directory { path: path.clone(), source })?;
         }
         let (has_file, when_full) = (options.directory.is_some(), options.when_full);
         let metrics = AuditMetrics::new(registry)?;

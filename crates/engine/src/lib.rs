@@ -22,6 +22,7 @@ mod files;
 mod front;
 mod generated;
 mod jobs;
+mod line_files;
 mod load;
 mod node;
 mod queries;
@@ -41,6 +42,7 @@ pub use engine::Engine;
 pub use front::flight::{FlightHooks, FlightLoads};
 pub use front::http::HttpLoads;
 pub use front::mysql::MysqlHooks;
+pub use line_files::LineFiles;
 pub use node::catalog_place::{move_to_file, move_to_postgres};
 pub use node::options::{
     BadStorageRoot, EngineOptions, Ports, ServerSettings, SettingChange, SettingView, StorageRoot,

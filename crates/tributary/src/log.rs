@@ -1,4 +1,4 @@
-//! The server's log on standard error.
+//! The server's log, on standard error or in files.
 //!
 //! Lines are handed to a thread that writes them, so a reader of the log that is slow or gone delays no request and ends no
 //! connection: lines that find no place in the queue, or can't be written, are dropped and counted.
@@ -17,8 +17,10 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::{EnvFilter, reload};
+use tributary_engine::LineFiles;
 use tributary_types::process;
 
+const NAME: &str = "tributary.log";
 /// Lines and bytes that wait for the thread.
 const LINES_MAX: usize = 8192;
 const BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -72,9 +74,57 @@ fn filter(text: &str) -> EnvFilter {
     EnvFilter::new(text).add_directive(PARSER.parse().expect("a directive"))
 }
 
+/// Lines of the log in files, and on standard error while they can't be written.
+struct Files {
+    files: LineFiles,
+    /// The last line did not get into them.
+    failed: bool,
+}
+
+impl Files {
+    fn of(settings: &Settings) -> Result<Option<Self>, String> {
+        let Some(directory) = settings.log_dir.clone() else { return Ok(None) };
+        let shown = directory.display().to_string();
+        let files = LineFiles::new(directory, NAME, settings.log_roll_bytes, settings.log_roll_num);
+        files.check().map_err(|error| {
+            format!(
+                "the log can't be written in {shown} (setting log_dir): {error}; choose a directory that the server may write, or leave \
+                 the setting empty"
+            )
+        })?;
+        Ok(Some(Self { files, failed: false }))
+    }
+}
+
+impl Write for Files {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let mut left = line;
+        let Err(error) = self.files.write(&mut left) else {
+            self.failed = false;
+            return Ok(line.len());
+        };
+        let mut out = io::stderr();
+        if !std::mem::replace(&mut self.failed, true) {
+            writeln!(out, "the log's file can't be written, so its lines are here: {error}")?;
+        }
+        out.write_all(left)?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Starts the log of this process.
-pub fn start(settings: &Settings) -> (Flush, Filter) {
-    let log = Log::to(io::stderr());
+///
+/// # Errors
+/// Its file can't be written.
+pub fn start(settings: &Settings) -> Result<(Flush, Filter), String> {
+    let log = match Files::of(settings)? {
+        Some(files) => Log::to(files),
+        None => Log::to(io::stderr()),
+    };
     let text = settings.log_level.get();
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter(&text))
@@ -95,7 +145,7 @@ pub fn start(settings: &Settings) -> (Flush, Filter) {
             Box::new(move |filter| handle.reload(filter))
         }
     };
-    (Flush(log), Filter { text: Mutex::new(text), reload })
+    Ok((Flush(log), Filter { text: Mutex::new(text), reload }))
 }
 
 impl Log {

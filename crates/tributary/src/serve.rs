@@ -31,7 +31,7 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 pub fn run(config: &Config) -> Outcome<()> {
     let settings = &config.settings;
     modes::set_umask(settings.umask);
-    let (_log, filter) = crate::log::start(settings);
+    let (_log, filter) = crate::log::start(settings)?;
     let wal_dirs = settings.wal_dirs();
     let directories = std::iter::once(&settings.storage_root_path).chain(&wal_dirs);
     let directories: Vec<&Path> = directories.map(PathBuf::as_path).collect();

@@ -2,6 +2,7 @@
 //!
 //! Not here: their names and defaults, which are the server's.
 
+use crate::line_files::LineFiles;
 use std::path::PathBuf;
 
 /// `audit_plugin_max_sql_length` of Doris.
@@ -33,6 +34,14 @@ pub struct AuditOptions {
     pub has_table: bool,
     /// Days whose records the table retains.
     pub table_days: u64,
+}
+
+impl AuditOptions {
+    /// The files, if there are some.
+    pub(super) fn line_files(&self) -> Option<LineFiles> {
+        let directory = self.directory.clone()?;
+        Some(LineFiles::new(directory, "audit.log", self.file_bytes, self.files))
+    }
 }
 
 impl Default for AuditOptions {

@@ -5,10 +5,10 @@
 //!
 //! Not here: the queue's limits.
 
-use super::file::Files;
 use super::options::WhenFull;
 use super::record::Record;
 use super::{Admission, Shared};
+use crate::line_files::LineFiles;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ const REPORT: Duration = Duration::from_secs(60);
 
 struct Writer<'a> {
     shared: &'a Shared,
-    files: Option<Files>,
+    files: Option<LineFiles>,
     /// Complete lines, their number, and the places that their records take.
     lines: Vec<u8>,
     count: u64,
@@ -33,9 +33,7 @@ struct Writer<'a> {
 
 /// Runs until the queue is closed and empty.
 pub(super) fn run(shared: &Shared) {
-    let options = &shared.options;
-    let files =
-        options.directory.clone().map(|directory| Files::new(directory, options.file_bytes, options.files));
+    let files = shared.options.line_files();
     let mut writer =
         Writer { shared, files, lines: Vec::new(), count: 0, admissions: Vec::new(), reported: None };
     let mut entries = Vec::new();

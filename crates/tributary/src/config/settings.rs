@@ -365,6 +365,15 @@ impl Settings {
         Some(S3Options {
             location: self.table_storage.clone()?,
             endpoint: self.table_storage_endpoint.clone(),
+
+    /// Directory of the log's files `tributary.log`, `tributary.log.1` and so on. None: the log is written to standard error.
+    log_dir: Option<PathBuf> = "", optional_directory();
+
+    /// Size at which the log's file is renamed and another one begun.
+    log_roll_bytes: u64 = "104857600", bytes(1, u64::MAX);
+
+    /// Number of the log's files, with the one that is written.
+    log_roll_num: u64 = "10", count(1, 1000);
             region: self.table_storage_region.clone(),
             access_key: self.table_storage_access_key.clone(),
             secret_key: self.table_storage_secret_key.clone(),

@@ -124,3 +124,38 @@ fn a_line_break_of_a_client_begins_no_line_of_the_log() {
         assert!(!line.contains('\x1b'), "{line}");
     }
 }
+
+#[test]
+fn lines_go_to_files_of_a_limited_size_and_number() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let logs = directory.path().join("logs");
+    let path = logs.to_str().expect("UTF-8");
+    let settings = [
+        ("log_dir", path),
+        ("log_roll_bytes", "4000"),
+        ("log_roll_num", "2"),
+        ("log_level", "tributary=debug"),
+    ];
+    let server = Server::with_settings(&settings);
+    let mut client = server.connect();
+    let text = |name: &str| std::fs::read_to_string(logs.join(name)).unwrap_or_default();
+    let mut sent = 0;
+    wait_until("two files were full", || {
+        client.error("SELECT nothing FROM nowhere");
+        sent += 1;
+        sent > 50 && !text("tributary.log.1").is_empty()
+    });
+    assert_eq!(std::fs::read_dir(&logs).expect("a directory").count(), 2);
+    for name in ["tributary.log", "tributary.log.1"] {
+        let text = text(name);
+        assert!(text.len() <= 4000 && text.contains("nowhere"), "{name}: {text}");
+    }
+    assert!(!server.log().contains("nowhere"), "nothing is on standard error: {}", server.log());
+    let occupied = directory.path().join("occupied");
+    std::fs::write(&occupied, "").expect("written");
+    let refusal = Server::refusal(
+        &directory.path().join("data"),
+        &[("log_dir".to_owned(), occupied.to_str().expect("UTF-8").to_owned())],
+    );
+    assert!(refusal.contains("occupied (setting log_dir)"), "{refusal}");
+}

@@ -1,7 +1,7 @@
-//! The file of the audit log: a line of JSON for each record, in files of a limited size and number.
+//! Lines in files of a limited size and number.
 //!
-//! `audit.log` is written; `audit.log.1` was written before it, and so on. Lines are written in one piece: what a failed write
-//! leaves of one is cut off before the next.
+//! `NAME` is written; `NAME.1` was written before it, and so on. Lines are written in one piece: what a failed write leaves of one is cut
+//! off before the next.
 //!
 //! Not here: the contents of lines.
 
@@ -11,27 +11,18 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-const NAME: &str = "audit.log";
 /// Disk space that is allocated at a time.
 const RESERVED_BYTES: u64 = 64 << 20;
-
-/// Makes the directory if necessary, and checks that a file in it can be written.
-///
-/// # Errors
-/// It can't.
-pub(super) fn check(directory: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    open(&directory.join(NAME)).map(drop)
-}
 
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(path)
 }
 
-/// The files of a directory.
+/// The files of one name in a directory.
 #[derive(Debug)]
-pub(super) struct Files {
+pub struct LineFiles {
     directory: PathBuf,
+    name: &'static str,
     bytes_max: u64,
     count: u64,
     current: Option<Current>,
@@ -55,16 +46,27 @@ impl Current {
             if let Err(error) =
                 rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.reserved, more)
             {
-                tracing::debug!(%error, "the audit log's file grows as it is written");
+                tracing::debug!(%error, "a file of lines grows as it is written");
             }
             self.reserved += more;
         }
     }
 }
 
-impl Files {
-    pub fn new(directory: PathBuf, bytes_max: u64, count: u64) -> Self {
-        Self { directory, bytes_max, count, current: None }
+impl LineFiles {
+    /// At most `count` files of at most `bytes_max` bytes each, but for longer lines.
+    #[must_use]
+    pub const fn new(directory: PathBuf, name: &'static str, bytes_max: u64, count: u64) -> Self {
+        Self { directory, name, bytes_max, count, current: None }
+    }
+
+    /// Makes the directory if necessary, and checks that the file can be written.
+    ///
+    /// # Errors
+    /// It can't.
+    pub fn check(&self) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        open(&self.directory.join(self.name)).map(drop)
     }
 
     /// Writes whole lines, and shortens `lines` by the written ones.
@@ -75,7 +77,7 @@ impl Files {
         while !lines.is_empty() {
             let current = match &mut self.current {
                 Some(current) => current,
-                None => self.current.insert(opened(&self.directory.join(NAME))?),
+                None => self.current.insert(opened(&self.directory.join(self.name))?),
             };
             let fitting = fitting(lines, self.bytes_max.saturating_sub(current.bytes));
             if fitting == 0 && current.bytes > 0 {
@@ -99,8 +101,8 @@ impl Files {
     fn rotate(&mut self) -> io::Result<()> {
         self.current = None;
         let path = |number: u64| match number {
-            0 => self.directory.join(NAME),
-            _ => self.directory.join(format!("{NAME}.{number}")),
+            0 => self.directory.join(self.name),
+            _ => self.directory.join(format!("{}.{number}", self.name)),
         };
         if self.count == 1 {
             return fs::remove_file(path(0));
@@ -146,6 +148,14 @@ fn opened(path: &Path) -> io::Result<Current> {
 mod tests {
     use super::*;
 
+    const NAME: &str = "audit.log";
+
+    fn files(directory: &Path, bytes_max: u64, count: u64) -> LineFiles {
+        let files = LineFiles::new(directory.to_owned(), NAME, bytes_max, count);
+        files.check().expect("it can be made");
+        files
+    }
+
     fn text(directory: &Path, name: &str) -> String {
         fs::read_to_string(directory.join(name)).unwrap_or_default()
     }
@@ -154,10 +164,9 @@ mod tests {
     fn files_have_a_size_and_a_number() {
         let directory = tempfile::tempdir().expect("a directory");
         let inside = directory.path().join("new");
-        check(&inside).expect("it can be made");
-        let mut files = Files::new(inside.clone(), 10, 3);
+        let mut written = files(&inside, 10, 3);
         for lines in ["1111\n2222\n3333\n", "4444444444444444\n5555\n", "6666\n"] {
-            files.write(&mut lines.as_bytes()).expect("written");
+            written.write(&mut lines.as_bytes()).expect("written");
         }
         assert_eq!(text(&inside, "audit.log"), "5555\n6666\n");
         assert_eq!(text(&inside, "audit.log.1"), "4444444444444444\n");
@@ -167,7 +176,7 @@ mod tests {
             &fs::metadata(inside.join("audit.log")).expect("it").permissions(),
         );
         assert_eq!(mode & 0o777, 0o600);
-        let mut alone = Files::new(inside.clone(), 1, 1);
+        let mut alone = files(&inside, 1, 1);
         alone.write(&mut &b"7\n"[..]).expect("written");
         alone.write(&mut &b"8\n"[..]).expect("written");
         assert_eq!(text(&inside, "audit.log"), "8\n");
@@ -177,8 +186,8 @@ mod tests {
     fn disk_space_is_allocated_ahead_and_is_not_part_of_the_file() {
         use std::os::unix::fs::MetadataExt;
         let directory = tempfile::tempdir().expect("a directory");
-        let mut files = Files::new(directory.path().to_owned(), 1 << 20, 2);
-        files.write(&mut &b"1\n"[..]).expect("written");
+        let mut written = files(directory.path(), 1 << 20, 2);
+        written.write(&mut &b"1\n"[..]).expect("written");
         let found = fs::metadata(directory.path().join(NAME)).expect("it");
         assert_eq!(found.len(), 2);
         // Unless the file system can't.
@@ -193,8 +202,8 @@ mod tests {
     fn a_line_that_was_cut_off_does_not_spoil_the_next() {
         let directory = tempfile::tempdir().expect("a directory");
         fs::write(directory.path().join(NAME), "1\n{\"cut").expect("written");
-        let mut files = Files::new(directory.path().to_owned(), 1000, 2);
-        files.write(&mut &b"2\n"[..]).expect("written");
+        let mut written = files(directory.path(), 1000, 2);
+        written.write(&mut &b"2\n"[..]).expect("written");
         assert_eq!(text(directory.path(), NAME), "1\n{\"cut\n2\n");
     }
 }

@@ -23,6 +23,7 @@ pub(crate) mod names;
 pub(crate) mod privileges;
 pub(crate) mod processes;
 pub(crate) mod right;
+pub(crate) mod spans;
 mod tokens;
 pub(crate) mod user_locks;
 

@@ -51,7 +51,7 @@ use tributary_sql::{Name, Reading, Statement};
 use tributary_table::Table;
 use tributary_types::pattern::like;
 use tributary_types::{
-    ColumnDef, ErrorCode, Label, Principal, SqlError, TableDef, TlsSession, TxnId, UserProperty,
+    ColumnDef, ErrorCode, Label, Principal, SqlError, TableDef, TlsSession, TraceParent, TxnId, UserProperty,
 };
 
 /// The contents of SHOW LAST INSERT.
@@ -137,6 +137,8 @@ pub(crate) struct EngineSession {
     /// The LOAD DATA for which the client's file was requested.
     pending_load: Option<Box<PendingLoad>>,
     pub(crate) last_insert: Option<LastInsert>,
+    /// The client's span that has caused the next statement.
+    pub(crate) trace_parent: Option<TraceParent>,
     /// The first value that AUTO_INCREMENT gave to the last INSERT that had such values.
     last_insert_id: u64,
     /// Own transactions that its reads wait for.
@@ -184,6 +186,7 @@ impl EngineSession {
             last_plan: None,
             builder: OwnBuilder::default(),
             pending_load: None,
+            trace_parent: None,
             last_insert: None,
             last_insert_id: 0,
             own_writes: BTreeSet::new(),

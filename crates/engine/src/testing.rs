@@ -63,6 +63,7 @@ impl TestEngine {
             password_verifiers: StoredVerifiers::Both,
             egress: Arc::new(Egress::parse("127.0.0.0/8;::1/128").expect("networks")),
             audit: AuditOptions::default(),
+            traces: None,
             ingest: IngestOptions {
                 wal_dirs: vec![directory.path().join("wal")],
                 retired_wal_dirs: Vec::new(),

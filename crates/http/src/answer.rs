@@ -110,6 +110,21 @@ pub struct LoadStages {
 }
 
 impl LoadStages {
+    /// The stages in order, by name, from the request's arrival at the service on.
+    #[must_use]
+    pub const fn of_service(&self) -> [(&'static str, Duration); 8] {
+        [
+            ("plan", self.plan),
+            ("read", self.read),
+            ("write", self.write),
+            ("admit", self.admit),
+            ("wait", self.wait),
+            ("build", self.build),
+            ("log", self.log),
+            ("publish", self.publish),
+        ]
+    }
+
     /// The stages in order, by name, with the rest of the time, in which the answer was made. `receive` is the part of reading in which
     /// the client was waited for.
     pub(crate) fn parts(&self, receive: Duration, total: Duration) -> [(&'static str, Duration); 11] {

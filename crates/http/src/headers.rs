@@ -21,7 +21,7 @@ use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use std::time::Duration;
 use tributary_decode::{BodyFormat, Compression, FormatError, LoadFormat};
-use tributary_types::{GroupCommitMode, Label, LoadName, RejectPolicy, Requirement, TxnId};
+use tributary_types::{GroupCommitMode, Label, LoadName, RejectPolicy, Requirement, TraceParent, TxnId};
 
 /// Request headers, read as Doris reads them.
 #[derive(Clone, Copy)]
@@ -48,6 +48,11 @@ impl<'a> Headers<'a> {
 
     fn owned(self, name: &str) -> Result<Option<String>, HeaderError> {
         Ok(self.text(name)?.map(ToOwned::to_owned))
+    }
+
+    /// The client's span that has caused the request. An illegal one is none, as the specification has it.
+    pub(crate) fn trace_parent(self) -> Option<TraceParent> {
+        TraceParent::parse(self.0.get("traceparent")?.to_str().ok()?)
     }
 
     /// Whether the load requests two-phase commit: exactly `true`.
@@ -161,6 +166,7 @@ pub(crate) fn stream_load(
         comment: early.comment,
         content_length: early.content_length,
         chunked: early.content_length.is_none(),
+        trace_parent: headers.trace_parent(),
     })
 }
 
@@ -202,6 +208,7 @@ pub(crate) fn http_stream(
         comment: early.comment,
         content_length: early.content_length,
         chunked: early.content_length.is_none(),
+        trace_parent: headers.trace_parent(),
     })
 }
 

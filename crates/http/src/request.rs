@@ -5,7 +5,7 @@
 use std::time::Duration;
 use tributary_decode::{BodyFormat, Compression};
 use tributary_types::{
-    GroupCommitMode, Label, LoadName, PartitionNames, RejectPolicy, Requirement, TableRef, TxnId,
+    GroupCommitMode, Label, LoadName, PartitionNames, RejectPolicy, Requirement, TableRef, TraceParent, TxnId,
 };
 
 /// A load's timeout when the header `timeout` is absent.
@@ -117,6 +117,8 @@ pub struct StreamLoadRequest {
     /// `None` with chunked transfer encoding.
     pub content_length: Option<u64>,
     pub chunked: bool,
+    /// The client's span that has caused it.
+    pub trace_parent: Option<TraceParent>,
 }
 
 impl StreamLoadRequest {
@@ -156,6 +158,8 @@ pub struct HttpStreamRequest {
     pub comment: String,
     pub content_length: Option<u64>,
     pub chunked: bool,
+    /// As in [`StreamLoadRequest`].
+    pub trace_parent: Option<TraceParent>,
 }
 
 /// The operation on a pre-committed transaction.

@@ -14,7 +14,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tokio::io::AsyncRead;
 use tokio_util::sync::CancellationToken;
-use tributary_types::{Label, LoadKey, Principal, SqlError, TableDef, TxnId};
+use tributary_types::{Label, LoadKey, Principal, SqlError, TableDef, TraceParent, TxnId};
 
 /// The text of an error log, streamed.
 pub type ErrorLogReader = Pin<Box<dyn AsyncRead + Send>>;
@@ -147,6 +147,8 @@ pub struct QueryRequest {
     pub rows_max: Option<u64>,
     /// The receipt of a load that the statement waits for before it reads.
     pub read_after: Option<TxnId>,
+    /// The client's span that has caused it.
+    pub trace_parent: Option<TraceParent>,
     /// Cancelled when the client leaves before the first rows are there.
     pub left: CancellationToken,
 }

@@ -15,6 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tributary_engine::{
     AuditOptions, Engine, EngineOptions, FlightHooks, FlightLoads, HttpLoads, MysqlHooks, Ports, StorageRoot,
+    TraceOptions,
 };
 use tributary_flight::FlightOptions;
 use tributary_ingest::IngestOptions;
@@ -389,6 +390,13 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
             has_table: settings.enable_audit_plugin,
             table_days: settings.audit_log_table_days,
         },
+        traces: settings.otlp_endpoint.clone().map(|endpoint| TraceOptions {
+            endpoint,
+            headers: settings.otlp_headers.clone(),
+            one_in: settings.trace_one_in.clone(),
+            instance: String::new(),
+            version: env!("CARGO_PKG_VERSION"),
+        }),
         ingest: IngestOptions {
             wal_dirs: settings.wal_dirs(),
             retired_wal_dirs: Vec::new(),
@@ -415,6 +423,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
             checkpoint_every: settings.checkpoint_every.clone(),
             call_timeout: Duration::from_millis(settings.store_timeout_ms),
             keep_removed_files_ms: settings.deleted_file_retention_second.in_ms(),
+            keep_log_ms: settings.delta_log_retention_second.in_ms(),
             ..defaults
         },
         query: tributary_engine::QueryOptions {
@@ -423,7 +432,6 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
                 0 => cores,
                 threads => threads as usize,
             },
-            keep_log_ms: settings.delta_log_retention_second.in_ms(),
             spill: None,
         },
     })

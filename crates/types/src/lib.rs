@@ -43,6 +43,7 @@ pub mod system;
 pub mod table;
 pub mod text;
 mod token;
+mod trace;
 pub mod transaction;
 pub mod transport;
 pub mod view;
@@ -74,6 +75,7 @@ pub use table::{
     IndexKind, KeyModel, RollupDef, TableDef, TableProperties, TableRef, TableRole, TableSchema,
 };
 pub use token::{StoredToken, TOKEN_RANDOM_BYTES, TokenHash, token_text};
+pub use trace::TraceParent;
 pub use transaction::{TransactionKind, TransactionStatus};
 pub use transport::{TlsRequirement, TlsSession};
 pub use view::{ViewDef, ViewSource};

@@ -8,6 +8,7 @@
 
 use crate::access::events::Events;
 use crate::access::failures::{FailingClient, FailureKind, Failures, NAME_BYTES_MAX, TEXT_BYTES_MAX};
+use crate::access::spans::{self, Trace};
 use crate::audit::entry::{Entry, Text, beginning};
 use crate::audit::{Admission, Audit};
 use prometheus::{
@@ -16,6 +17,7 @@ use prometheus::{
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tributary_sql::{Change, outline, redacted};
+use tributary_traces::Traces;
 use tributary_types::host::unix_ms;
 use tributary_types::{ErrorCode, Principal, SqlError};
 
@@ -62,7 +64,7 @@ impl Door {
         Self::FlightLogin,
     ];
 
-    const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Statement => "statement",
             Self::Prepared => "prepared",
@@ -165,6 +167,7 @@ pub(crate) struct FinishedRequest<'a> {
     pub error: Option<Failure<'a>>,
     /// Whether the audit log has a record of it, if there is an audit log.
     pub is_recorded: bool,
+    pub trace: Trace<'a>,
 }
 
 impl<'a> FinishedRequest<'a> {
@@ -185,11 +188,12 @@ impl<'a> FinishedRequest<'a> {
             took,
             error: None,
             is_recorded: true,
+            trace: Trace::Open(None, &[]),
         }
     }
 }
 
-/// The ends of requests: counters by door, and the audit log.
+/// The ends of requests: counters by door, the audit log, and traces.
 #[derive(Debug)]
 pub(crate) struct Requests {
     metrics: RequestMetrics,
@@ -197,6 +201,7 @@ pub(crate) struct Requests {
     pub failures: Failures,
     pub events: Arc<Events>,
     pub audit: Audit,
+    pub traces: Traces,
 }
 
 /// Counters of requests by door. Handles are fetched once: counting does not look up a label.
@@ -232,12 +237,13 @@ impl RequestMetrics {
 }
 
 impl Requests {
-    pub fn new(registry: &Registry, audit: Audit) -> Result<Self, prometheus::Error> {
+    pub fn new(registry: &Registry, audit: Audit, traces: Traces) -> Result<Self, prometheus::Error> {
         Ok(Self {
             metrics: RequestMetrics::new(registry)?,
             failures: Failures::default(),
             events: Arc::default(),
             audit,
+            traces,
         })
     }
 
@@ -268,6 +274,9 @@ impl Requests {
             if let Some(client) = failing(request, error) {
                 self.failures.count(client, Instant::now(), || error_text(request, error));
             }
+        }
+        if self.traces.are_on() {
+            spans::finished(&self.traces, request);
         }
         if request.is_recorded && self.audit.is_on() {
             self.audit.push(entry(request, self.audit.text_bytes_max()), admission);
@@ -301,7 +310,7 @@ fn failing(request: &FinishedRequest<'_>, error: Failure<'_>) -> Option<FailingC
 }
 
 /// The beginning of an error's text, without secrets.
-fn error_text(request: &FinishedRequest<'_>, error: Failure<'_>) -> String {
+pub(super) fn error_text(request: &FinishedRequest<'_>, error: Failure<'_>) -> String {
     let text = match request.stated {
         Stated::Plain(..) => error.text.to_owned(),
         Stated::Illegible(_) => String::new(),

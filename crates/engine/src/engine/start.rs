@@ -55,6 +55,7 @@ use tributary_catalog::Catalog;
 use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, RecoveryReport};
 use tributary_query::{QueryEngine, QueryOptions, Spill};
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
+use tributary_traces::{TraceOptions, Traces};
 use tributary_types::host::unix_ms;
 use tributary_types::process::log_lines_dropped;
 use tributary_types::{Live, SqlError, TableDef};
@@ -150,9 +151,11 @@ impl Engine {
         let lock = state_dir::lock(&options.state_dir)?;
         let metrics = Metrics::new()?;
         let audit = Audit::open(options.audit.clone(), metrics.registry())?;
-        let requests = Arc::new(Requests::new(metrics.registry(), audit)?);
         let ingest_metrics = Arc::new(IngestMetrics::new(metrics.registry())?);
         let (node, catalog) = catalog_place::open(&options).await?;
+        let traces = options.traces.clone().map(|traces| TraceOptions { instance: node.id(), ..traces });
+        let traces = Traces::new(traces, metrics.registry())?;
+        let requests = Arc::new(Requests::new(metrics.registry(), audit, traces)?);
         let keys_directory = Some(options.state_dir.join("keys"));
         let read_cache = table_storage::read_cache(&options)?;
         let store_options =
@@ -298,6 +301,7 @@ impl Engine {
             self.repeat("watching_health", Self::watch_health),
             self.repeat("watching", Self::watch),
             self.repeat("writing_audit", Self::write_audit),
+            self.repeat("sending_traces", Self::send_traces),
             self.repeat("draining", Self::drain),
             self.repeat("verifying", Self::verify_repeatedly),
         ]);
@@ -338,6 +342,10 @@ impl Engine {
 
     async fn write_audit(self: Arc<Self>) -> Duration {
         self.audit_table.write().await
+    }
+
+    async fn send_traces(self: Arc<Self>) -> Duration {
+        self.requests.traces.send().await
     }
 
     /// Writes the last records of the audit log.
@@ -400,6 +408,7 @@ impl Engine {
             not_verified: self.verifier.failure(),
             lost_lines: log_lines_dropped() + self.requests.audit.lost(),
             traffic: self.facts.store.traffic(),
+            collector: self.requests.traces.trouble(),
         };
         self.facts.watch.look(&looked, sizes);
         watch::INTERVAL
@@ -419,6 +428,7 @@ impl Engine {
         self.ddl.pause().await;
         self.jobs.stop_jobs().await;
         self.close_audit().await;
+        self.requests.traces.close().await;
         let Running { background, node, wal_dirs, .. } = &self.running;
         let background = std::mem::take(&mut *background.lock());
         background.iter().for_each(JoinHandle::abort);

@@ -491,7 +491,8 @@ impl HttpLoads {
             Err(refusal) => return *refusal,
         };
         let (begun, label, meter) = (Instant::now(), request.label.clone(), body.meter());
-        let (format, table) = (request.format.name(), request.table_ref());
+        let (format, table, trace_parent) =
+            (request.format.name(), request.table_ref(), request.trace_parent);
         let answer = self.load_stream(principal, request, body).await;
         let load = RequestedLoad {
             principal,
@@ -501,6 +502,7 @@ impl HttpLoads {
             sql: None,
             label: label.as_ref().map(Label::as_str),
             begun,
+            trace_parent,
         };
         self.ended(&load, &answer, meter.received_bytes(), admission);
         answer
@@ -550,7 +552,7 @@ impl LoadService for HttpLoads {
             Err(refusal) => return *refusal,
         };
         let (begun, sql, label) = (Instant::now(), request.sql.clone(), request.label.clone());
-        let meter = body.meter();
+        let (meter, trace_parent) = (body.meter(), request.trace_parent);
         let answer = self.load_http_stream(principal, request, body).await;
         let load = RequestedLoad {
             principal,
@@ -560,6 +562,7 @@ impl LoadService for HttpLoads {
             sql: Some(&sql),
             label: label.as_ref().map(Label::as_str),
             begun,
+            trace_parent,
         };
         self.ended(&load, &answer, meter.received_bytes(), admission);
         answer
@@ -596,6 +599,7 @@ impl LoadService for HttpLoads {
                 sql: None,
                 label: None,
                 begun: Instant::now().checked_sub(load.answer.times.load).unwrap_or_else(Instant::now),
+                trace_parent: None,
             };
             self.ended(&requested, &load.answer, load.answer.load_bytes, None);
         }

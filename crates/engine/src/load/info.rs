@@ -32,19 +32,19 @@ pub(crate) struct ShownDetails {
     pub took: Duration,
 }
 
-impl ShownDetails {
-    /// The stages in order, by name; the rest of the time is what preceded the load: parsing, planning, decoding.
-    fn stages(&self) -> [(&'static str, Duration); 8] {
-        let LoadDetails { write, stages, .. } = self.details;
+impl LoadDetails {
+    /// The stages of a load that `took` this long, in order and by name; the first is the rest of the time, which preceded the load:
+    /// parsing, planning, decoding.
+    pub fn stages(&self, took: Duration) -> [(&'static str, Duration); 7] {
+        let Self { write, stages, .. } = *self;
         [
-            ("decode", self.took.saturating_sub(write + stages.total())),
+            ("decode", took.saturating_sub(write + stages.total())),
             ("write", write),
             ("admit", stages.admit),
             ("wait", stages.wait),
             ("build", stages.build),
             ("log", stages.log),
             ("publish", stages.publish),
-            ("total", self.took),
         ]
     }
 }
@@ -89,7 +89,8 @@ impl LoadInfo<'_> {
             if let Some(at) = details.details.visible_by() {
                 add("visible_by", &at);
             }
-            let stages = details.stages().map(|(name, time)| format!("{name}={}", time.as_micros()));
+            let stages = details.details.stages(details.took).into_iter().chain([("total", details.took)]);
+            let stages: Vec<_> = stages.map(|(name, time)| format!("{name}={}", time.as_micros())).collect();
             add("stages_us", &stages.join(", "));
         }
         text.push('}');

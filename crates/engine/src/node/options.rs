@@ -8,6 +8,7 @@ use tributary_catalog::PostgresOptions;
 use tributary_ingest::IngestOptions;
 use tributary_query::QueryOptions;
 use tributary_table::{S3Options, StoreOptions};
+use tributary_traces::TraceOptions;
 use tributary_types::{Egress, Live, Portion, SqlError, StoredVerifiers};
 use url::Url;
 
@@ -98,6 +99,8 @@ pub struct EngineOptions {
     /// The servers that statements may name.
     pub egress: Arc<Egress>,
     pub audit: AuditOptions,
+    /// The collector of traces; `None`: nothing is traced. The instance is the node's id, whatever it says here.
+    pub traces: Option<TraceOptions>,
     pub ingest: IngestOptions,
     pub store: StoreOptions,
     pub query: QueryOptions,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use tributary_catalog::CatalogError;
 use tributary_ingest::IngestError;
 use tributary_table::TableError;
+use tributary_traces::TraceError;
 use tributary_types::SqlError;
 use tributary_wal::LogId;
 
@@ -104,6 +105,8 @@ pub enum StartError {
     JobRecord(#[from] Unreadable),
     #[error(transparent)]
     Audit(#[from] AuditError),
+    #[error("{0}")]
+    Traces(#[from] TraceError),
     #[error("metrics: {0}")]
     Metrics(#[from] prometheus::Error),
     #[error("query engine: {0}")]

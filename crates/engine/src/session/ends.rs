@@ -7,12 +7,15 @@ use super::names::Named;
 use super::prepared::KeptStatement;
 use super::rows::changed_rows::Unchanged;
 use crate::access::finished::{Door, Failure, FinishedRequest, LoadFacts, Stated};
+use crate::access::spans::Trace;
 use crate::audit::Admission;
+use crate::load::LoadDetails;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 use tributary_sql::Change;
-use tributary_types::{ErrorCode, SqlError};
+use tributary_traces::Traced;
+use tributary_types::{ErrorCode, SqlError, TraceParent};
 
 /// The kind of SET.
 const SET: &str = "SET";
@@ -26,8 +29,12 @@ pub(super) struct Running {
     pub kind: Option<&'static str>,
     /// Its effect on the server.
     change: Option<Change>,
-    /// When it began, if its answer is to have details.
+    /// When it began, if its answer is to have details or it is traced.
     pub begun: Option<Instant>,
+    /// Its place in a trace, if it is traced.
+    traced: Option<Traced>,
+    /// Those of its load, if it is one and they are wanted.
+    pub details: Option<LoadDetails>,
     /// The first value that AUTO_INCREMENT has given to its rows.
     pub generated: Option<i64>,
     /// Whether it has set what SHOW LAST INSERT shows.
@@ -59,7 +66,9 @@ impl EngineSession {
     pub(crate) fn begin_statement(&mut self, text: &str) -> Result<(), SqlError> {
         self.process.begin(self.database.as_deref(), text);
         self.pending_load = None;
-        self.running = Running { begun: self.details_begin(), ..Running::default() };
+        let traces = &self.engine.requests.traces;
+        let traced = traces.decide(|| self.trace_parent.take().or_else(|| TraceParent::of_statement(text)));
+        self.running = Running { begun: self.details_begin(traced), traced, ..Running::default() };
         self.running.admission = self.engine.requests.admit()?;
         self.running.named = self.read_name(text);
         Ok(())
@@ -71,7 +80,8 @@ impl EngineSession {
     /// As [`EngineSession::begin_statement`].
     pub(super) fn begin_prepared(&mut self, statement: &KeptStatement) -> Result<(), SqlError> {
         self.process.begin(self.database.as_deref(), statement.text());
-        self.running = Running { begun: self.details_begin(), ..Running::default() };
+        let traced = self.engine.requests.traces.decide(|| None);
+        self.running = Running { begun: self.details_begin(traced), traced, ..Running::default() };
         self.parsed(statement.kind(), statement.change());
         self.running.named = self.read_name(statement.text());
         if !statement.is_values_insert() || self.records_prepared() {
@@ -80,9 +90,9 @@ impl EngineSession {
         Ok(())
     }
 
-    /// The time now, if the statement's answer is to have details.
-    fn details_begin(&self) -> Option<Instant> {
-        self.variables.values().show_load_details.then(Instant::now)
+    /// The time now, if the statement's answer is to have details or it is traced.
+    fn details_begin(&self, traced: Option<Traced>) -> Option<Instant> {
+        (self.variables.values().show_load_details || traced.is_some()).then(Instant::now)
     }
 
     /// The text was parsed, and is a statement of this kind with this effect.
@@ -127,12 +137,15 @@ impl EngineSession {
         if self.has_used_name(self.running.kind) {
             self.use_up_name();
         }
-        let Running { kind, change, has_inserted, admission, .. } = std::mem::take(&mut self.running);
+        let Running { kind, change, has_inserted, admission, traced, details, .. } =
+            std::mem::take(&mut self.running);
         let kind = kind.filter(|kind| *kind != SET || !is_misspelt(outcome));
         let kind = kind.or_else(|| self.kind_of_refused(text, outcome));
         let stated = kind.map_or(Stated::Illegible(text), |kind| Stated::Statement(text, kind));
         let request = self.request(self.door, stated, begun, volume, outcome, has_inserted);
-        self.engine.requests.finished(&FinishedRequest { change, ..request }, admission);
+        let stages = details.map(|details| details.stages(request.took));
+        let trace = Trace::Decided(traced, stages.as_ref().map_or(&[], |stages| stages));
+        self.engine.requests.finished(&FinishedRequest { change, trace, ..request }, admission);
     }
 
     /// Records the end of a command that is no statement, in words of the server.
@@ -159,7 +172,8 @@ impl EngineSession {
         if self.has_used_name(self.running.kind) {
             self.use_up_name();
         }
-        let Running { change, has_inserted, admission, .. } = std::mem::take(&mut self.running);
+        let Running { change, has_inserted, admission, traced, details, .. } =
+            std::mem::take(&mut self.running);
         let statement = self.statements.get(&id);
         let is_hot = statement.is_some_and(KeptStatement::is_values_insert);
         let stated = match statement {
@@ -170,7 +184,9 @@ impl EngineSession {
         let door = self.door.of_prepared();
         let request = self.request(door, stated, begun, volume, outcome, has_inserted);
         let is_recorded = outcome.is_err() || !is_hot || self.records_prepared();
-        self.engine.requests.finished(&FinishedRequest { change, is_recorded, ..request }, admission);
+        let stages = details.map(|details| details.stages(request.took));
+        let trace = Trace::Decided(traced, stages.as_ref().map_or(&[], |stages| stages));
+        self.engine.requests.finished(&FinishedRequest { change, is_recorded, trace, ..request }, admission);
     }
 
     /// Records that the connection's user has changed, or could not.

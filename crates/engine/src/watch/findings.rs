@@ -15,6 +15,7 @@ use tributary_catalog::CatalogTrouble;
 use tributary_http::Health;
 use tributary_ingest::{GroupQueue, Ingest, LogView, QueueState};
 use tributary_table::{StoreTraffic, Table};
+use tributary_traces::CollectorTrouble;
 use tributary_types::{TableId, memory};
 
 /// A log with fewer syncs in a second, while bytes wait for them, is slow.
@@ -161,6 +162,8 @@ pub(crate) struct Looked<'a> {
     pub lost_lines: u64,
     /// Requests to the store of the tables since the start, if it is far away.
     pub traffic: Option<StoreTraffic>,
+    /// The collector of traces did not take the last ones.
+    pub collector: Option<CollectorTrouble>,
 }
 
 impl Looked<'_> {
@@ -194,6 +197,7 @@ impl Memory {
         let mut found = Vec::new();
         found.extend(of_health(&looked.health));
         found.extend(looked.catalog_away.as_ref().map(of_catalog));
+        found.extend(looked.collector.as_ref().map(of_collector));
         found.extend(looked.logs.iter().flat_map(|log| self.of_log(looked, log, now)));
         found.extend(looked.queues.iter().filter_map(|queue| of_queue(looked, queue)));
         found.extend(looked.tables.values().filter_map(|table| of_table(table)));
@@ -383,6 +387,17 @@ fn of_catalog(trouble: &CatalogTrouble) -> Finding {
             "Loads and queries of known tables go on; changes of databases, tables and users fail until it is back. The server \
              connects again by itself. The write-ahead log keeps labels meanwhile, and grows.",
         )
+}
+
+fn of_collector(trouble: &CollectorTrouble) -> Finding {
+    let found =
+        Finding::new(ProblemKind::CollectorFails, "The collector of traces (otlp_endpoint) does not take them.")
+            .cause(&trouble.text)
+            .way_out(
+                "Traces of requests are lost meanwhile, and counted by tributary_traces_dropped_total; requests are not delayed. See \
+                 whether the collector runs, listens for OTLP over HTTP, and accepts otlp_headers.",
+            );
+    Finding { since_ms: Some(trouble.since_ms), ..found }
 }
 
 fn of_queue(looked: &Looked<'_>, queue: &GroupQueue) -> Option<Finding> {

@@ -57,10 +57,11 @@ pub(crate) enum ProblemKind {
     FewFileDescriptors,
     LinesDropped,
     StoreThrottles,
+    CollectorFails,
 }
 
 impl ProblemKind {
-    const ALL: [Self; 23] = [
+    const ALL: [Self; 24] = [
         Self::WorkEnded,
         Self::NotReady,
         Self::CatalogAway,
@@ -84,6 +85,7 @@ impl ProblemKind {
         Self::FewFileDescriptors,
         Self::LinesDropped,
         Self::StoreThrottles,
+        Self::CollectorFails,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -111,6 +113,7 @@ impl ProblemKind {
             Self::FewFileDescriptors => "FEW_FILE_DESCRIPTORS",
             Self::LinesDropped => "LINES_DROPPED",
             Self::StoreThrottles => "STORE_THROTTLES",
+            Self::CollectorFails => "COLLECTOR_FAILS",
         }
     }
 

@@ -27,7 +27,8 @@ impl Handler {
         statement: String,
     ) -> Result<FewRows, SqlError> {
         let left = CancellationToken::new();
-        let request = QueryRequest { db: None, statement, rows_max: None, read_after: None, left };
+        let request =
+            QueryRequest { db: None, statement, rows_max: None, read_after: None, trace_parent: None, left };
         let QueryAnswer::Rows { columns, rows } = self.services.queries.query(user, peer, request).await?
         else {
             return Ok(FewRows::default());

@@ -72,6 +72,7 @@ impl Handler {
                     statement: asked.stmt,
                     rows_max: asked.limit,
                     read_after,
+                    trace_parent: Headers(&head.headers).trace_parent(),
                     left: left.clone(),
                 };
                 let (queries, peer) = (Arc::clone(&self.services.queries), Arc::clone(peer));

@@ -187,6 +187,7 @@ const NAMES: &[&str] = &[
     "time_zone",
     "timeout",
     "timezone",
+    "trace_one_in",
     "trim_double_quotes",
     "unique_key_update_mode",
     "uri",

@@ -182,6 +182,22 @@ pub(super) const fn optional_region() -> Accepts<Option<String>> {
 }
 
 /// A key or a token; may be empty.
+/// An optional address of an HTTP server, which may have a path.
+pub(super) const fn optional_address() -> Accepts<Option<Url>> {
+    text("a URL like `http://collector.example.com:4318`", |text| {
+        if text.is_empty() {
+            return Some(None);
+        }
+        let url = Url::parse(text).ok()?;
+        let is_plain = matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none();
+        is_plain.then_some(Some(url))
+    })
+}
+
 pub(super) const fn secret() -> Accepts<Secret> {
     Accepts { rule: Rule::Secret("a text, which is not shown"), read: |text| Some(Secret::new(text)) }
 }

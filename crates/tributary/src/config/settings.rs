@@ -351,20 +351,20 @@ settings! {
     /// Effect on a request whose record finds no place in the audit log's queue: `drop` runs it and counts the missing record, `refuse` does not run it.
     audit_when_full: WhenFull = "drop", when_full();
 
+    /// Address of the OpenTelemetry collector that gets traces of requests by OTLP over HTTP. Without a path, `/v1/traces` of it. None: nothing is traced.
+    otlp_endpoint: Option<Url> = "", optional_address();
+
+    /// Headers of requests to `otlp_endpoint`, as `name=value,name=value`.
+    otlp_headers: Secret = "", secret();
+
+    /// One of this many requests is traced that bring no trace along. A request with `traceparent` is traced if its client records it.
+    trace_one_in: u64 = "1", count(1, 1_000_000), live;
+
     /// Tracing filter of the log, like `info` or `tributary_ingest=debug,info`.
     log_level: String = "info,buoyant_kernel=warn,deltalake_core=warn", log_filter(), live;
 
-    /// Format of the log on standard error.
+    /// Format of the log.
     log_format: LogFormat = "text", log_format();
-}
-
-impl Settings {
-    /// The store of the tables, if they are in one.
-    #[must_use]
-    pub fn s3(&self) -> Option<S3Options> {
-        Some(S3Options {
-            location: self.table_storage.clone()?,
-            endpoint: self.table_storage_endpoint.clone(),
 
     /// Directory of the log's files `tributary.log`, `tributary.log.1` and so on. None: the log is written to standard error.
     log_dir: Option<PathBuf> = "", optional_directory();
@@ -374,6 +374,15 @@ impl Settings {
 
     /// Number of the log's files, with the one that is written.
     log_roll_num: u64 = "10", count(1, 1000);
+}
+
+impl Settings {
+    /// The store of the tables, if they are in one.
+    #[must_use]
+    pub fn s3(&self) -> Option<S3Options> {
+        Some(S3Options {
+            location: self.table_storage.clone()?,
+            endpoint: self.table_storage_endpoint.clone(),
             region: self.table_storage_region.clone(),
             access_key: self.table_storage_access_key.clone(),
             secret_key: self.table_storage_secret_key.clone(),

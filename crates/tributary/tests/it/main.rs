@@ -111,6 +111,7 @@ mod temporary_tables;
 mod texts;
 mod tokens;
 mod torture;
+mod traces;
 mod transactions;
 mod two_phase;
 mod unique;

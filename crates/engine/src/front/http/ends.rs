@@ -4,12 +4,13 @@
 
 use super::HttpLoads;
 use crate::access::finished::{Door, Failure, FinishedRequest, LoadFacts, Stated};
+use crate::access::spans::Trace;
 use crate::audit::Admission;
 use std::time::Instant;
-use tributary_http::{LoadAnswer, LoadCode, LoadRoute, TwoPhaseOp};
+use tributary_http::{LoadAnswer, LoadCode, LoadRoute, LoadStages, TwoPhaseOp};
 use tributary_ingest::TwoPhaseTarget;
 use tributary_sql::parse_http_stream;
-use tributary_types::{ErrorCode, Label, Principal, SqlError, TableRef};
+use tributary_types::{ErrorCode, Label, Principal, SqlError, TableRef, TraceParent};
 
 /// A load as it was requested.
 pub(super) struct RequestedLoad<'a> {
@@ -22,6 +23,8 @@ pub(super) struct RequestedLoad<'a> {
     pub sql: Option<&'a str>,
     pub label: Option<&'a str>,
     pub begun: Instant,
+    /// The client's span that has caused it.
+    pub trace_parent: Option<TraceParent>,
 }
 
 impl HttpLoads {
@@ -73,6 +76,7 @@ impl HttpLoads {
             false => ErrorCode::Unknown,
         };
         let label = Some(answer.label.as_str()).filter(|label| !label.is_empty()).or(load.label);
+        let stages = answer.times.stages.as_ref().filter(|_| answer.is_loaded()).map(LoadStages::of_service);
         let request = FinishedRequest {
             db: table.map(|table| table.db.as_str()),
             load: LoadFacts {
@@ -83,6 +87,7 @@ impl HttpLoads {
             },
             affected_rows: if is_failure { 0 } else { answer.loaded_rows },
             received_bytes,
+            trace: Trace::Open(load.trace_parent, stages.as_ref().map_or(&[], |stages| stages)),
             error: is_failure.then_some(Failure { code: code.number(), text: &answer.message }),
             ..FinishedRequest::new(load.principal, door, stated, load.begun.elapsed())
         };

@@ -34,7 +34,7 @@ impl QueryService for HttpLoads {
         peer: &Peer,
         request: QueryRequest,
     ) -> Result<QueryAnswer, SqlError> {
-        let QueryRequest { db, statement, rows_max, read_after, left } = request;
+        let QueryRequest { db, statement, rows_max, read_after, trace_parent, left } = request;
         let begun = Instant::now();
         let new = NewSession {
             door: Door::HttpQuery,
@@ -47,6 +47,7 @@ impl QueryService for HttpLoads {
             kill: CancellationToken::new(),
         };
         let opened = EngineSession::open(Arc::clone(&self.0), new).and_then(|mut session| {
+            session.trace_parent = trace_parent;
             if let Some(receipt) = read_after {
                 session.variables.set("read_after", &receipt.to_string())?;
             }

@@ -679,6 +679,7 @@ impl EngineSession {
                 return Err(SqlError::from(error).with_retry(retry));
             }
         };
+        self.running.details = committed.as_ref().and_then(|committed| committed.details);
         let answer = committed.map(|LoadCommitted { label, txn, status, details }| InsertAnswer {
             label,
             txn,

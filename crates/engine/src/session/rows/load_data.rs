@@ -205,7 +205,10 @@ impl EngineSession {
         let Finished { error_url, outcome } =
             load.finish(&engine.loads, Tally { counts, rejects: &rejects }, limits).await;
         match outcome {
-            Ok(outcome) => counts = outcome.repeated.map_or(counts, |first| *first),
+            Ok(outcome) => {
+                self.running.details = outcome.committed.and_then(|committed| committed.details);
+                counts = outcome.repeated.map_or(counts, |first| *first);
+            }
             Err(LoadError::Filtered) => {
                 let reason = rejects.first().map(|reject| reject.reason.as_str()).unwrap_or_default();
                 let url = error_url.unwrap_or_default();

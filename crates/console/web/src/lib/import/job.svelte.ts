@@ -92,7 +92,7 @@ export class Job {
   note = $state('');
   error = $state('');
   #abort = new AbortController();
-  readonly #user = session.current?.user;
+  readonly #login = session.current?.authorization;
   #past: [number, number][] = [];
 
   constructor(readonly file: File, readonly plan: Plan) {
@@ -174,7 +174,7 @@ export class Job {
   async #send(label: string, from: number, to: number, signal: AbortSignal): Promise<[number, number]> {
     for (let pause = 500; ; pause = Math.min(pause * 2, PAUSE_MOST_MS)) {
       if (signal.aborted) return [0, 0];
-      if (session.current?.user !== this.#user) throw new Refused('The login that began this import has ended.');
+      if (session.current?.authorization !== this.#login) throw new Refused('The login that began this import has ended.');
       let answer: Answer;
       try {
         answer = await load(this.plan.settings, label, this.#body(from, to), signal);

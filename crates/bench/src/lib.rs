@@ -11,6 +11,7 @@ mod error;
 mod insert_select;
 mod keys;
 mod logins;
+mod long_run;
 mod options;
 mod parquet_load;
 mod partitions;

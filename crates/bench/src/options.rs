@@ -5,6 +5,7 @@ use crate::client::closed_loop::Limit;
 use crate::data::access_log::Format;
 use crate::error::BenchError;
 use crate::keys::{self, Keys, Model};
+use crate::long_run::LongRun;
 use crate::report;
 use crate::server::Address;
 use crate::suite::{Suite, Target};
@@ -128,6 +129,15 @@ enum Test {
         size: usize,
         #[arg(long, default_value_t = 10)]
         connections: usize,
+    },
+    /// Many small Delta commits at a steady pace for `--seconds`: memory, files and the time of a start
+    LongRun {
+        /// Flushes per second
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
+        commits: u32,
+        /// Runs with the table's directory as its last argument at the end, and is timed: `--open python3 --open read.py`
+        #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+        open: Vec<String>,
     },
     /// Tables with one row per key compared with tables of all rows: new keys, or random existing ones
     Keys {
@@ -264,6 +274,18 @@ impl Bench {
         }
         if let Test::SchemaChange { rows } = self.test {
             return schema_change::run(&target, rows);
+        }
+        if let Test::LongRun { commits, open } = &self.test {
+            let Common { seconds, plot, json, .. } = &self.common;
+            let time = Duration::from_secs_f64(*seconds);
+            let run = LongRun {
+                time,
+                commits: *commits,
+                open: open.clone(),
+                plot: plot.clone(),
+                json: json.clone(),
+            };
+            return run.run(&target);
         }
         if let Test::Logins { rates } = &self.test {
             let (_, limit) = self.test.cells(&self.common);
@@ -403,6 +425,7 @@ impl Test {
             | Self::ParquetLoad { .. }
             | Self::KeyQueries { .. }
             | Self::Logins { .. }
+            | Self::LongRun { .. }
             | Self::SchemaChange { .. } => (),
         }
         (cells, limit)

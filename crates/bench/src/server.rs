@@ -149,6 +149,15 @@ impl Server {
         })
     }
 
+    /// The memory of a server that the benchmark has started, in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let status = self.process().map(|process| fs::read_to_string(format!("/proc/{process}/status")));
+        let text = status.and_then(Result::ok).unwrap_or_default();
+        let value = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+        value.split_whitespace().next().and_then(|value| value.parse::<u64>().ok()).unwrap_or(0) * 1024
+    }
+
     /// The sum of a metric's series.
     ///
     /// # Errors
@@ -184,6 +193,14 @@ impl Server {
     /// See [`Server::stop`] and [`Server::start`].
     pub fn restart(&mut self, settings: &[(String, String)]) -> Result<(), BenchError> {
         self.stop()?;
+        self.start_again(settings)
+    }
+
+    /// Starts a server of the benchmark's own that was stopped, on the same data.
+    ///
+    /// # Errors
+    /// See [`Server::start`].
+    pub fn start_again(&mut self, settings: &[(String, String)]) -> Result<(), BenchError> {
         if let Some(own) = &mut self.own
             && let Some(data) = own.data.take()
         {

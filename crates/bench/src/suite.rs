@@ -37,6 +37,18 @@ impl Target {
         }
     }
 
+    /// The same with more settings; a server that is running already stays as it is.
+    #[must_use]
+    pub fn with_settings(&self, added: &[(String, String)]) -> Self {
+        match self.clone() {
+            Self::Start { program, directory, mut settings, trust } => {
+                settings.extend_from_slice(added);
+                Self::Start { program, directory, settings, trust }
+            }
+            running @ Self::Running(..) => running,
+        }
+    }
+
     /// A server of a test's own, which the test may restart, with an empty table for the cell.
     ///
     /// # Errors

@@ -16,6 +16,54 @@ const BAR_WIDTH_MAX: f64 = 540.0;
 const CELL_HEIGHT: i32 = 40;
 const TOP: i32 = 54;
 
+/// Values over the time of a run, in seconds.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    pub name: String,
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Draws curves below one another over the same time, each from 0 to its greatest value.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn over_time(path: &Path, curves: &[Curve]) -> Result<(), BenchError> {
+    draw_over_time(path, curves).map_err(|error| cannot_write(path, error))
+}
+
+fn draw_over_time(path: &Path, curves: &[Curve]) -> Result<(), Box<dyn std::error::Error>> {
+    const HEIGHT: u32 = 180;
+    let area = SVGBackend::new(path, (WIDTH as u32, HEIGHT * curves.len().max(1) as u32)).into_drawing_area();
+    area.fill(&WHITE)?;
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let end = points().map(|(at, _)| *at).fold(1.0, f64::max);
+    for (panel, curve) in area.split_evenly((curves.len().max(1), 1)).iter().zip(curves) {
+        let most = curve.points.iter().map(|(_, value)| *value).fold(1.0, f64::max);
+        let mut chart = ChartBuilder::on(panel)
+            .caption(&curve.name, ("sans-serif", 15).into_font().color(&INK))
+            .margin(8)
+            .margin_right(24)
+            .x_label_area_size(26)
+            .y_label_area_size(60)
+            .build_cartesian_2d(0.0..end, 0.0..most * 1.1)?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .light_line_style(WHITE)
+            .x_label_formatter(&|at| format!("{at:.0} s"))
+            .y_label_formatter(&|value| grouped(*value))
+            .y_labels(5)
+            .draw()?;
+        chart.draw_series(LineSeries::new(curve.points.iter().copied(), OURS.stroke_width(2)))?;
+        // A curve of few points shows them.
+        if curve.points.len() < 20 {
+            chart.draw_series(curve.points.iter().map(|point| Circle::new(*point, 3, OURS.filled())))?;
+        }
+    }
+    area.present()?;
+    Ok(())
+}
+
 /// Draws the medians.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 use crate::changes::{Shared, uncancelled};
 use crate::error::CatalogError;
 use crate::location::CatalogLocation;
-use crate::postgres::{Claim, PostgresOptions, PostgresStore};
+use crate::postgres::{Claim, Claimed, PostgresOptions, PostgresStore};
 use crate::sqlite::SqliteStore;
 use crate::state::State;
 use crate::store::{Applied, Garbage, Operation, Store};
@@ -46,14 +46,14 @@ impl Catalog {
     }
 
     /// Opens a catalog in PostgreSQL as the server that owns it from now on, or creates it like [`Catalog::open`]. Also returns its
-    /// id, by which the server knows it again.
+    /// id, by which the server knows it again, and the epoch.
     ///
     /// # Errors
     /// [`CatalogError::OfAnother`], [`CatalogError::InUse`], [`CatalogError::NotTheCatalog`], [`CatalogError::Missing`],
     /// [`CatalogError::Unfit`], [`CatalogError::NewerFormat`], [`CatalogError::Away`], or [`CatalogError::Store`].
-    pub async fn claim(options: &PostgresOptions, claim: &Claim<'_>) -> Result<(Self, String)> {
-        let (store, id) = PostgresStore::claim(options, claim).await?;
-        Ok((Self::with_store(Box::new(store)).await?, id))
+    pub async fn claim(options: &PostgresOptions, claim: &Claim<'_>) -> Result<(Self, Claimed)> {
+        let (store, claimed) = PostgresStore::claim(options, claim).await?;
+        Ok((Self::with_store(Box::new(store)).await?, claimed))
     }
 
     /// Opens a catalog in `store`.

@@ -46,7 +46,7 @@ pub use jobs::{JobRecord, PositionRecord};
 pub use location::CatalogLocation;
 pub use moves::{Copied, copy_to_postgres, copy_to_sqlite};
 pub use node::{NodeEntry, OldNode};
-pub use postgres::{BadPostgresUrl, Claim, PostgresOptions, PostgresUrl};
+pub use postgres::{BadPostgresUrl, Claim, Claimed, PostgresOptions, PostgresUrl};
 pub use recycled::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
 pub use store::Garbage;
 pub use transactions::TxnRecord;

@@ -47,12 +47,12 @@ pub async fn copy_to_postgres(file: &Path, to: &PostgresOptions, node: &str, hos
 /// # Errors
 /// Those of [`crate::Catalog::claim`] and [`crate::Catalog::open`].
 pub async fn copy_to_sqlite(from: &PostgresOptions, to: &Path, claim: &Claim<'_>) -> Result<Copied> {
-    let (store, id) = PostgresStore::claim(from, claim).await?;
+    let (store, claimed) = PostgresStore::claim(from, claim).await?;
     let mut frozen = store.freeze().await?;
     frozen.save(to).await?;
     drop(frozen);
     let copy = SqliteStore::open(to).await?;
-    let outcome = compared(&store, &copy, id).await;
+    let outcome = compared(&store, &copy, claimed.id).await;
     copy.close().await;
     store.close().await;
     outcome

@@ -21,7 +21,7 @@ mod tests;
 mod transactions;
 mod url;
 
-pub use claim::Claim;
+pub use claim::{Claim, Claimed};
 pub use url::{BadPostgresUrl, PostgresOptions, PostgresUrl};
 
 use crate::error::CatalogError;
@@ -74,15 +74,15 @@ impl PostgresStore {
         Ok(store)
     }
 
-    /// Opens a catalog as its owner, and makes it if there is none. Also returns its id.
+    /// Opens a catalog as its owner, and makes it if there is none. Also returns what was claimed.
     ///
     /// # Errors
     /// [`CatalogError::OfAnother`], [`CatalogError::InUse`], [`CatalogError::NotTheCatalog`], [`CatalogError::Missing`] if it is known
     /// and not there, [`CatalogError::NewerFormat`], [`CatalogError::Unfit`], [`CatalogError::Away`].
-    pub(crate) async fn claim(options: &PostgresOptions, claim: &Claim<'_>) -> Stored<(Self, String)> {
+    pub(crate) async fn claim(options: &PostgresOptions, claim: &Claim<'_>) -> Stored<(Self, Claimed)> {
         let link = Link::new(options.clone());
-        let id = claim::claim(&link, claim).await?;
-        Ok((Self { link, trouble: WriteTrouble::default() }, id))
+        let claimed = claim::claim(&link, claim).await?;
+        Ok((Self { link, trouble: WriteTrouble::default() }, claimed))
     }
 
     /// A second way to a catalog that another store of this process has claimed.

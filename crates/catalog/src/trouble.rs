@@ -11,6 +11,8 @@ pub struct CatalogTrouble {
     pub reason: String,
     /// The database can't be reached now. It is on another machine or restarts; loads go on without it.
     pub is_away: bool,
+    /// Another process has taken it: this one changes nothing any more.
+    pub is_lost: bool,
 }
 
 /// The reason why the last change failed, until one succeeds.
@@ -23,6 +25,7 @@ impl WriteTrouble {
         *self.0.lock() = outcome.as_ref().err().map(|error| CatalogTrouble {
             reason: error.to_string(),
             is_away: matches!(error, CatalogError::Away { .. } | CatalogError::InDoubt { .. }),
+            is_lost: matches!(error, CatalogError::Lost { .. }),
         });
         outcome
     }

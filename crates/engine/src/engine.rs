@@ -42,7 +42,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tributary_catalog::Catalog;
 use tributary_http::Health;
-use tributary_ingest::Ingest;
+use tributary_ingest::{Ingest, Ownership};
 use tributary_query::{Cell, JobKind, SchemaChangeRow};
 use tributary_tls::Tls;
 use tributary_types::host::unix_ms;
@@ -77,6 +77,8 @@ pub struct Engine {
     /// Held by the backup that runs.
     pub(crate) backing_up: tokio::sync::Mutex<()>,
     pub(crate) verifier: Arc<Verifier>,
+    /// Whether this process owns catalog and tables still.
+    ownership: Ownership,
     running: Running,
 }
 

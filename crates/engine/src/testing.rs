@@ -77,6 +77,7 @@ impl TestEngine {
                 rejected_bytes_max: Live::new(64 << 20),
                 label_keep: Live::new(Duration::from_secs(3600)),
                 precommit_timeout: Live::new(Duration::from_secs(3600)),
+                ownership: tributary_ingest::Ownership::default(),
                 sweep_interval: Live::new(Duration::from_secs(3600)),
             },
             store: StoreOptions::default(),

@@ -81,6 +81,7 @@ async fn open(def: &Arc<TableDef>) -> (Arc<Ingest>, Arc<Table>) {
         rejected_bytes_max: Live::new(1 << 30),
         label_keep: Live::new(LONG),
         precommit_timeout: Live::new(LONG),
+        ownership: tributary_ingest::Ownership::default(),
         sweep_interval: Live::new(LONG),
     };
     let (ingest, _) = Ingest::open(

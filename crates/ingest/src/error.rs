@@ -141,6 +141,12 @@ pub enum IngestError {
     NotVisible { txn: TxnId, reason: String },
     #[error("the server is shutting down; nothing of the load was kept")]
     ShuttingDown,
+    /// With what is known about it, after a space or a comma.
+    #[error(
+        "another process of this server has taken over its catalog and tables{0}: rows of this load may be in the log of this process, \
+         which nobody reads then. Look there whether they are in the table before it is sent again"
+    )]
+    TakenOver(String),
     #[error("{0}")]
     Recovery(String),
 }
@@ -149,7 +155,7 @@ impl IngestError {
     /// Whether it is certain that nothing of the load was stored: it may be retried, and its data files may be deleted.
     #[must_use]
     pub const fn says_nothing_was_kept(&self) -> bool {
-        !matches!(self, Self::Timeout { .. } | Self::WalFailed(_) | Self::Bug(_))
+        !matches!(self, Self::Timeout { .. } | Self::WalFailed(_) | Self::Bug(_) | Self::TakenOver(_))
     }
 
     /// Whether the load may be sent again as it is. A load whose outcome is unknown may not, unless it has a name or a label by
@@ -189,6 +195,7 @@ impl IngestError {
             | Self::TooManyChannels { .. }
             | Self::TooManyKeys { .. }
             | Self::UnknownReceipt(_)
+            | Self::TakenOver(_)
             | Self::NotVisible { .. } => Retry::Never,
         }
     }

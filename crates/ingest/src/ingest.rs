@@ -272,7 +272,7 @@ impl Ingest {
         let outcome =
             self.group_answer(table, is_async && switch_of_rows(has_files).is_none(), rows, timeout).await;
         discard_after(&outcome, table, files).await;
-        match outcome {
+        match self.of_owner(outcome).await {
             Ok((answered, moments)) => {
                 let now = host::now();
                 let took = now.saturating_duration_since(started);
@@ -284,6 +284,14 @@ impl Ingest {
                 Err(error)
             }
         }
+    }
+
+    /// The outcome, if this process was the owner when it was known.
+    pub(crate) async fn of_owner<T>(&self, outcome: Result<T, IngestError>) -> Result<T, IngestError> {
+        if outcome.is_ok() {
+            self.options.ownership.confirmed().await?;
+        }
+        outcome
     }
 
     async fn group_answer(
@@ -482,6 +490,7 @@ impl Ingest {
                 Err(error)
             }
         };
+        let outcome = self.of_owner(outcome).await;
         let took = host::now().saturating_duration_since(started);
         for rows in row_counts {
             match &outcome {
@@ -622,7 +631,7 @@ impl Ingest {
             }
             outcome
         });
-        truncate.await.unwrap_or_else(|panic| Err(panicked("a truncation", &panic)))
+        self.of_owner(truncate.await.unwrap_or_else(|panic| Err(panicked("a truncation", &panic)))).await
     }
 
     /// The most bytes that one WAL directory can still take.

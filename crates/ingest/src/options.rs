@@ -1,5 +1,6 @@
 //! The crate's needs from its owner: settings, and data that the catalog persists.
 
+use crate::ownership::Ownership;
 use crate::transactions::{SourcePosition, TransactionInfo};
 use async_trait::async_trait;
 use std::fmt::Debug;
@@ -55,6 +56,8 @@ pub struct IngestOptions {
     pub label_keep: Live<Duration>,
     /// A prepared two-phase load is aborted after this time.
     pub precommit_timeout: Live<Duration>,
+    /// Whether another process can take over what this one owns.
+    pub ownership: Ownership,
     /// How often files that left their tables long enough ago are deleted; at least once an hour.
     pub sweep_interval: Live<Duration>,
 }

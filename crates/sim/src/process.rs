@@ -154,6 +154,7 @@ impl Process {
             rejected_bytes_max: Live::new(1 << 30),
             label_keep: Live::new(Duration::from_secs(1_000_000)),
             precommit_timeout: Live::new(Duration::from_secs(1_000_000)),
+            ownership: tributary_ingest::Ownership::default(),
             sweep_interval: Live::new(Duration::from_secs(3600)),
         };
         let metrics = IngestMetrics::new(&prometheus::Registry::new()).map_err(|error| error.to_string())?;

@@ -122,6 +122,12 @@ pub enum TableError {
         "another writer took {attempts} Delta versions of '{location}' in a row; stop it or try again later"
     )]
     Raced { location: String, attempts: u32 },
+    /// Another process has claimed the right to write since this one did.
+    #[error(
+        "another process of this server has taken over '{location}' (its Delta log is sealed for epoch {sealed_at}, and this process has \
+         epoch {epoch}): nothing was written. Stop this process"
+    )]
+    TakenOver { location: String, epoch: u64, sealed_at: u64 },
     #[error("rows of table '{table}' are deleted by their keys, because it has one row for each key")]
     UniqueDelete { table: String },
     #[error("rows of table '{table}' are updated by their keys, because it has one row for each key")]

@@ -27,7 +27,7 @@ pub use file::{
     Checksums, ColumnStats, DataFile, Deletes, FileFormat, FileStats, FileWriter, LiveFile, RowSet, Settled,
     UnpublishedFiles, footer_fault, panic_text,
 };
-pub use options::{ReadCacheOptions, StoreOptions};
+pub use options::{ReadCacheOptions, StoreOptions, WriteClaim};
 pub use place::cache::CacheFacts;
 pub use place::copy::{CopiedObject, TableCopy};
 pub use place::durable::DurableLocal;

@@ -9,6 +9,10 @@
 //! An error of a write does not mean that nothing was written, and a name that is taken may have been taken by the very
 //! write that says so. Every entry therefore carries a stamp in its `commitInfo`, and after any error the version is
 //! read back (`docs/adr/0013-commits-are-read-back.md`).
+//!
+//! Where another process can take over the right to write, it *seals* each log with its epoch before it writes anything else. A former
+//! writer's entry has the version of the seal or an earlier one: either it is in the log before the seal, and the new writer reads it,
+//! or its name is taken, and its writer finds the seal (`docs/adr/0104-one-writer-many-readers.md`).
 
 mod entries;
 mod replay;
@@ -23,15 +27,19 @@ use replay::Replayed;
 use crate::ambient::{new_uuid, now_ms};
 use crate::error::TableError;
 use crate::file::vector_path;
+use crate::options::WriteClaim;
 use deltalake_core::DeltaTable;
 use deltalake_core::checkpoints::{cleanup_expired_logs_for, create_checkpoint};
 use deltalake_core::kernel::transaction::TransactionError;
-use deltalake_core::kernel::{Action, CommitInfo};
+use deltalake_core::kernel::{Action, CommitInfo, Transaction};
 use deltalake_core::logstore::{CommitOrBytes, LogStoreRef};
 use futures::TryStreamExt;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use tributary_types::{TableDef, TableId, host};
+
+/// Entries of others that a seal may meet in a row.
+const SEALS_MAX: u32 = 64;
 
 /// Keys of ours in an entry's `commitInfo`; together they are its stamp.
 const WRITER_KEY: &str = "tributary.writer";
@@ -94,12 +102,68 @@ pub(crate) fn app_id(table: TableId) -> String {
 pub(crate) struct DeltaLog {
     store: LogStoreRef,
     writer: Writer,
+    claim: Option<WriteClaim>,
     location: String,
 }
 
 impl DeltaLog {
-    pub(crate) fn new(store: LogStoreRef, writer: Writer, location: String) -> Self {
-        Self { store, writer, location }
+    pub(crate) fn new(
+        store: LogStoreRef,
+        writer: Writer,
+        claim: Option<WriteClaim>,
+        location: String,
+    ) -> Self {
+        Self { store, writer, claim, location }
+    }
+
+    /// The action by which a log is sealed for this writer, if it has taken over from another.
+    pub(crate) fn seal_action(&self) -> Option<Action> {
+        let claim = self.claim.as_ref().filter(|claim| claim.is_takeover)?;
+        let epoch = i64::try_from(self.writer.epoch).unwrap_or(i64::MAX);
+        Some(Action::Txn(Transaction::new_with_last_update(claim.app_id(), epoch, Some(now_ms()))))
+    }
+
+    /// Seals the log against the writers before this one, if it has taken over from one that may be running. `state` has all of their
+    /// entries then.
+    ///
+    /// # Errors
+    /// [`TableError::TakenOver`] if a later writer has sealed it, [`TableError::Raced`]; those of reading and writing.
+    pub(crate) async fn seal(&self, state: &mut LogState, def: &TableDef) -> Result<(), TableError> {
+        let Some(seal) = self.seal_action() else { return Ok(()) };
+        for _ in 0..SEALS_MAX {
+            if state.sealed_at >= self.writer.epoch {
+                return Ok(());
+            }
+            let info = commit_info("CLAIM", true, &[]);
+            match self.write(state.version + 1, info, std::slice::from_ref(&seal)).await? {
+                Written::Yes => {
+                    state.version += 1;
+                    state.uncheckpointed += 1;
+                    state.sealed_at = self.writer.epoch;
+                }
+                Written::Taken => *state = self.load(def).await?,
+            }
+        }
+        Err(TableError::Raced { location: self.location.clone(), attempts: SEALS_MAX })
+    }
+
+    /// # Errors
+    /// [`TableError::TakenOver`]: the log is sealed for a later writer than this one.
+    fn check_seal(&self, sealed_at: u64) -> Result<u64, TableError> {
+        let epoch = self.writer.epoch;
+        if sealed_at > epoch {
+            return Err(TableError::TakenOver { location: self.location.clone(), epoch, sealed_at });
+        }
+        Ok(sealed_at)
+    }
+
+    /// The epoch for which the log is sealed in its newest state.
+    async fn sealed_at(&self, table: &DeltaTable) -> Result<u64, TableError> {
+        let Some(claim) = &self.claim else { return Ok(0) };
+        let failed = || TableError::delta(format!("reading the log of '{}'", self.location));
+        let state = table.snapshot().map_err(failed())?;
+        let version = state.transaction_version(table.log_store().as_ref(), claim.app_id()).await;
+        self.check_seal(epoch_of(version.map_err(failed())?))
     }
 
     /// The application id that this node used before ids were the tables'.
@@ -125,8 +189,11 @@ impl DeltaLog {
         if let Some(entries) = entries.filter(|_| files.is_short())
             && let Some(replayed) = Replayed::of(&entries)
         {
-            return LogState::replayed(replayed, &store, &self.app_ids(def), &self.location, &def.schema)
-                .await;
+            let sealed = self.claim.as_ref().and_then(|claim| replayed.applications.get(&claim.app_id()));
+            let sealed_at = self.check_seal(epoch_of(sealed.copied()))?;
+            let state =
+                LogState::replayed(replayed, &store, &self.app_ids(def), &self.location, &def.schema).await?;
+            return Ok(LogState { sealed_at, ..state });
         }
         self.load(def).await
     }
@@ -149,7 +216,10 @@ impl DeltaLog {
     async fn load_state(&self, def: &TableDef, version: Option<u64>) -> Result<LogState, TableError> {
         host::foreign(async {
             let table = self.load_table(version).await?;
-            LogState::read(&table, &self.app_ids(def), &self.location, &def.schema).await
+            // An earlier state may be read by whoever wants it.
+            let sealed_at = if version.is_none() { self.sealed_at(&table).await? } else { 0 };
+            let state = LogState::read(&table, &self.app_ids(def), &self.location, &def.schema).await?;
+            Ok(LogState { sealed_at, ..state })
         })
         .await
     }
@@ -214,6 +284,7 @@ impl DeltaLog {
 
     async fn write_checkpoint(&self, older_than: Option<i64>) -> Result<(), TableError> {
         let table = self.load_table(None).await?;
+        self.sealed_at(&table).await?;
         create_checkpoint(&table, None)
             .await
             .map_err(TableError::delta(format!("writing a checkpoint of '{}'", self.location)))?;
@@ -248,6 +319,8 @@ impl DeltaLog {
     async fn read_files_in_use(&self, since_ms: i64) -> Result<HashSet<String>, TableError> {
         let failed = || TableError::delta(format!("listing the files of '{}'", self.location));
         let table = self.load_table(None).await?;
+        // Files of a later writer are unknown to this one, and must not be taken for left ones.
+        self.sealed_at(&table).await?;
         let state = table.snapshot().map_err(failed())?;
         let tombstones: Vec<_> =
             state.all_tombstones(self.store.as_ref()).try_collect().await.map_err(failed())?;
@@ -260,6 +333,11 @@ impl DeltaLog {
         }
         Ok(paths)
     }
+}
+
+/// The epoch that an application's version is.
+fn epoch_of(version: Option<i64>) -> u64 {
+    version.and_then(|version| u64::try_from(version).ok()).unwrap_or(0)
 }
 
 /// The first action of an entry: who did what. [`DeltaLog::write`] adds the stamp.

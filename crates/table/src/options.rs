@@ -14,6 +14,8 @@ pub struct StoreOptions {
     pub node: String,
     /// The epoch of the right to write these tables: it grows whenever that right changes hands. Delta commits carry it.
     pub epoch: u64,
+    /// The claim that `epoch` counts, where another process can take that right over. `None`: none can.
+    pub claim: Option<WriteClaim>,
     /// A memtable is due for a flush at this many bytes of Arrow memory.
     pub flush_bytes: Live<u64>,
     /// A publication is due for a flush at this age.
@@ -62,6 +64,22 @@ pub(crate) struct Retention {
     pub log_ms: u64,
 }
 
+/// A right to write tables that is taken over by whoever claims it next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteClaim {
+    /// What was claimed: epochs of another one say nothing about it.
+    pub id: String,
+    /// The process that had it before may be running: each table is sealed against it before anything else is written.
+    pub is_takeover: bool,
+}
+
+impl WriteClaim {
+    /// The id of the application whose version in a Delta log is the epoch of its last seal.
+    pub(crate) fn app_id(&self) -> String {
+        format!("tributary-writer-{}", self.id)
+    }
+}
+
 /// The place and the size of a local cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadCacheOptions {
@@ -77,6 +95,7 @@ impl Default for StoreOptions {
         Self {
             node: "node-1".to_owned(),
             epoch: 0,
+            claim: None,
             flush_bytes: Live::new(64 * MIB),
             flush_age_ms: Live::new(60_000),
             target_file_bytes: Live::new(128 * MIB),

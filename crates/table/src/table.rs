@@ -210,7 +210,7 @@ impl Table {
     /// Reads the log and completes the changes that `def` is ahead of it.
     pub(crate) async fn open(root: Arc<TableRoot>, def: &Arc<TableDef>) -> Result<Arc<Self>, TableError> {
         root.storage.prepare(&root.prefix).await?;
-        let state = root.log.open(def).await?;
+        let mut state = root.log.open(def).await?;
         let id = def.id.to_string();
         if state.table_id() != Some(id.as_str()) {
             return Err(TableError::LocationTaken {
@@ -219,6 +219,8 @@ impl Table {
                 found: state.table_id().unwrap_or("of another writer").to_owned(),
             });
         }
+        // From here on no former writer's entry can follow those that were read.
+        root.log.seal(&mut state, def).await?;
         let has_partition = |live: &&LiveFile| publish::cut::has_partition(def, &live.file);
         let files: Vec<_> = state.live.values().filter(has_partition).cloned().collect();
         // A crash happened before the files of a dropped partition were removed.

@@ -413,6 +413,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
             rejected_bytes_max: settings.rejected_rows_max_bytes.clone(),
             label_keep: settings.label_keep_max_second.clone(),
             precommit_timeout: settings.stream_load_default_precommit_timeout_second.clone(),
+            ownership: tributary_ingest::Ownership::default(),
             sweep_interval: settings.deleted_file_retention_second.clone(),
         },
         egress: Arc::new(settings.egress.clone()),

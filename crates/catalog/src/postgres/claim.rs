@@ -29,6 +29,17 @@ pub struct Claim<'a> {
     pub known: Option<&'a str>,
 }
 
+/// A catalog that was claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// The catalog's id.
+    pub id: String,
+    /// Grows with each claim.
+    pub epoch: u64,
+    /// The process that had it before has not given it up, and may be running.
+    pub is_takeover: bool,
+}
+
 /// The catalog's row.
 struct Found {
     id: String,
@@ -37,10 +48,12 @@ struct Found {
     host: String,
     /// The process that had it last is connected, and its time has not passed.
     is_alive: bool,
+    /// That process has not given it up.
+    is_held: bool,
 }
 
-/// Claims the catalog, which is made if there is none and none is known. Returns its id.
-pub(super) async fn claim(link: &Link, claim: &Claim<'_>) -> Stored<String> {
+/// Claims the catalog, which is made if there is none and none is known.
+pub(super) async fn claim(link: &Link, claim: &Claim<'_>) -> Stored<Claimed> {
     let place = link.place();
     let failed = failed_to("open itself", &place);
     let started = Instant::now();
@@ -49,7 +62,7 @@ pub(super) async fn claim(link: &Link, claim: &Claim<'_>) -> Stored<String> {
         let claimed = claim_once(link, &held, claim, &place).await;
         match claimed {
             Err(CatalogError::InUse { .. }) if started.elapsed() < CLAIM_PATIENCE => {}
-            Ok(id) => return Ok(id),
+            Ok(claimed) => return Ok(claimed),
             Err(error) => {
                 held.discard();
                 return Err(error);
@@ -61,7 +74,7 @@ pub(super) async fn claim(link: &Link, claim: &Claim<'_>) -> Stored<String> {
     }
 }
 
-async fn claim_once(link: &Link, held: &Held, claim: &Claim<'_>, place: &str) -> Stored<String> {
+async fn claim_once(link: &Link, held: &Held, claim: &Claim<'_>, place: &str) -> Stored<Claimed> {
     let failed = failed_to("open itself", place);
     let session = held.session().map_err(&failed)?;
     if let Some(reason) = format::refusal(session).await.map_err(&failed)? {
@@ -87,7 +100,7 @@ async fn claim_once(link: &Link, held: &Held, claim: &Claim<'_>, place: &str) ->
     // If its answer is lost, the next try claims once more.
     session.batch("COMMIT").await.map_err(&failed)?;
     link.set_epoch(epoch);
-    Ok(found.id)
+    Ok(Claimed { id: found.id, epoch: u64::try_from(epoch).unwrap_or(0), is_takeover: found.is_held })
 }
 
 async fn found(held: &Held) -> Sql<Found> {
@@ -95,8 +108,8 @@ async fn found(held: &Held) -> Sql<Found> {
         .session()?
         .row(
             "SELECT id, format, owner, host, expires > clock_timestamp() AND EXISTS \
-             (SELECT 1 FROM pg_stat_activity WHERE pid || ' ' || backend_start = session AND pid <> pg_backend_pid()) \
-             FROM catalog FOR UPDATE",
+             (SELECT 1 FROM pg_stat_activity WHERE pid || ' ' || backend_start = session AND pid <> pg_backend_pid()), \
+             session <> '' FROM catalog FOR UPDATE",
             &[],
         )
         .await?;
@@ -106,6 +119,7 @@ async fn found(held: &Held) -> Sql<Found> {
         owner: row.try_get(2)?,
         host: row.try_get(3)?,
         is_alive: row.try_get(4)?,
+        is_held: row.try_get(5)?,
     })
 }
 

@@ -1,6 +1,6 @@
 //! PostgreSQL as a store: the contract, and what only it has.
 
-use super::claim::Claim;
+use super::claim::{Claim, Claimed};
 use super::testing::{PASSWORD, Postgres, Stop};
 use super::url::PostgresOptions;
 use super::{PostgresStore, Store};
@@ -69,6 +69,15 @@ store_contract!(Database);
 
 impl Database {
     async fn claim(&self, node: &str, known: Option<&str>) -> Result<(PostgresStore, String), CatalogError> {
+        let (store, claimed) = self.claimed(node, known).await?;
+        Ok((store, claimed.id))
+    }
+
+    async fn claimed(
+        &self,
+        node: &str,
+        known: Option<&str>,
+    ) -> Result<(PostgresStore, Claimed), CatalogError> {
         PostgresStore::claim(&self.options, &Claim { node, host: "there", known }).await
     }
 
@@ -116,13 +125,28 @@ async fn a_server_that_lost_the_catalog_changes_nothing_any_more() {
     }
     first.try_writing().await;
     let trouble = first.write_trouble().expect("it is no longer the owner");
-    assert!(!trouble.is_away && trouble.reason.contains("was taken by"), "{trouble:?}");
+    assert!(!trouble.is_away && trouble.is_lost && trouble.reason.contains("was taken by"), "{trouble:?}");
     assert_eq!(users(&second).await, ["a"]);
     assert_eq!(second.meta_get("k").await.unwrap(), None);
     assert_eq!(second.apply(at, &create_user("b")).await.unwrap(), Applied::Made);
     // Its end frees nothing that is another's.
     first.close().await;
     assert_eq!(database.run("SELECT epoch, expires > now() FROM tributary.catalog"), "2|t");
+}
+
+#[tokio::test]
+async fn a_claim_says_whether_the_process_before_it_may_be_running() {
+    let database = Database::default();
+    let (first, claimed) = database.claimed("n", None).await.unwrap();
+    assert_eq!((claimed.epoch, claimed.is_takeover), (1, false));
+    // It has not said that it lives yet.
+    database.expire();
+    let (second, claimed) = database.claimed("n", Some(&claimed.id)).await.unwrap();
+    assert_eq!((claimed.epoch, claimed.is_takeover), (2, true));
+    first.close().await;
+    second.close().await;
+    let (_third, claimed) = database.claimed("n", Some(&claimed.id)).await.unwrap();
+    assert_eq!((claimed.epoch, claimed.is_takeover), (3, false), "the one before has ended");
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tributary_catalog::{Catalog, User};
 use tributary_ingest::LoadRight;
@@ -31,6 +31,8 @@ use tributary_types::{
 const RETRY_OF_CONCURRENT: Duration = Duration::from_secs(1);
 /// The refusal of a server that is being decommissioned.
 const DRAINING: &str = "The server is being decommissioned and takes no loads until CANCEL DECOMMISSION BACKEND or its next start";
+/// The refusal of a server that has lost what it owned.
+const TAKEN_OVER: &str = "Another process of this server has taken over its catalog and tables, and this one takes no loads any more: send them there";
 /// How often a job that waits looks whether a limit was changed.
 const JOB_LOOK: Duration = Duration::from_secs(1);
 const JOB_LOOK_MIN: Duration = Duration::from_millis(5);
@@ -67,8 +69,8 @@ pub(crate) struct Limits {
     /// Loads at a time, of all users into all tables.
     loads: Arc<AtomicU64>,
     loads_max: Live<u64>,
-    /// No load is admitted.
-    is_draining: AtomicBool,
+    /// Why no load is admitted, as [`Closed`] has it; 0: loads are admitted.
+    closed: AtomicU8,
     metrics: LimitMetrics,
 }
 
@@ -127,8 +129,35 @@ enum Owner {
     User(String),
     Table(TableRef),
     Server,
-    /// The server, which takes no loads until all rows are in data files.
-    Draining,
+    /// The server, which takes no loads.
+    Closed(Closed),
+}
+
+/// Why a server admits no load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Closed {
+    /// All rows are moved to data files.
+    Draining = 1,
+    /// Another process owns what this one has written to.
+    TakenOver = 2,
+}
+
+impl Closed {
+    const fn of(value: u8) -> Option<Self> {
+        match value {
+            1 => Some(Self::Draining),
+            2 => Some(Self::TakenOver),
+            _ => None,
+        }
+    }
+
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Draining => DRAINING,
+            Self::TakenOver => TAKEN_OVER,
+        }
+    }
 }
 
 /// A request beyond a limit. The same request may succeed later.
@@ -155,7 +184,7 @@ impl fmt::Display for LimitReached {
             Owner::Server => {
                 write!(f, "The server has reached its setting '{name}' (current value: {value})")?;
             }
-            Owner::Draining => f.write_str(DRAINING)?,
+            Owner::Closed(why) => f.write_str(why.text())?,
         }
         match self.retry_after {
             Some(after) => {
@@ -170,7 +199,7 @@ impl From<LimitReached> for SqlError {
     fn from(reached: LimitReached) -> Self {
         let code = match reached.owner {
             Owner::User(_) => ErrorCode::UserLimit,
-            Owner::Table(_) | Owner::Server | Owner::Draining => ErrorCode::Busy,
+            Owner::Table(_) | Owner::Server | Owner::Closed(_) => ErrorCode::Busy,
         };
         Self::new(code, reached.to_string())
     }
@@ -207,7 +236,7 @@ impl LimitMetrics {
         let counters: (&[UserProperty], &[IntCounter]) = match reached.owner {
             Owner::User(_) => (&COUNTED, &self.of_users),
             Owner::Table(_) => (&OF_TABLE, &self.of_tables),
-            Owner::Server | Owner::Draining => (&OF_SERVER, &self.of_server),
+            Owner::Server | Owner::Closed(_) => (&OF_SERVER, &self.of_server),
         };
         let place = counters.0.iter().position(|property| *property == reached.property);
         place.into_iter().for_each(|place| counters.1[place].inc());
@@ -478,7 +507,7 @@ impl Limits {
             tables: Mutex::default(),
             loads: Arc::default(),
             loads_max,
-            is_draining: AtomicBool::new(false),
+            closed: AtomicU8::new(0),
             metrics: LimitMetrics::new(registry)?,
         };
         limits.refresh();
@@ -545,12 +574,20 @@ impl Limits {
 
     /// From now on no load is admitted, or loads are admitted again.
     pub fn drain(&self, is_draining: bool) {
-        self.is_draining.store(is_draining, Ordering::SeqCst);
+        let (before, after) =
+            if is_draining { (0, Closed::Draining as u8) } else { (Closed::Draining as u8, 0) };
+        // A server that is closed for good stays so.
+        let _ = self.closed.compare_exchange(before, after, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// Whether no load is admitted.
+    /// Admits no load any more.
+    pub fn close(&self, why: Closed) {
+        self.closed.store(why as u8, Ordering::SeqCst);
+    }
+
+    /// Whether the server drains.
     pub fn is_draining(&self) -> bool {
-        self.is_draining.load(Ordering::Acquire)
+        Closed::of(self.closed.load(Ordering::Acquire)) == Some(Closed::Draining)
     }
 
     /// Loads that run.
@@ -564,13 +601,13 @@ impl Limits {
         let counted = Counted(Arc::clone(&self.loads));
         // One of the two sees the other: a load that is not counted yet sees that the server drains.
         let before = self.loads.fetch_add(1, Ordering::SeqCst);
-        let is_draining = self.is_draining.load(Ordering::SeqCst);
+        let closed = Closed::of(self.closed.load(Ordering::SeqCst));
         let loads_max = self.loads_max.get();
-        if before < loads_max && !is_draining {
+        if before < loads_max && closed.is_none() {
             return Ok(counted);
         }
         Err(LimitReached {
-            owner: if is_draining { Owner::Draining } else { Owner::Server },
+            owner: closed.map_or(Owner::Server, Owner::Closed),
             property: UserProperty::MaxConcurrentLoads,
             value: loads_max,
             retry_after: Some(RETRY_OF_CONCURRENT),

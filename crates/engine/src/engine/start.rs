@@ -10,7 +10,7 @@ use crate::access::accounts::Accounts;
 use crate::access::events::EventKind;
 use crate::access::finished::Requests;
 use crate::access::gate::Gate;
-use crate::access::limits::Limits;
+use crate::access::limits::{Closed, Limits};
 use crate::access::logins::Logins;
 use crate::access::names::Names;
 use crate::access::privileges::Privileges;
@@ -26,7 +26,7 @@ use crate::jobs::{ServerJobParts, ServerJobs};
 use crate::load::auto_increment::CatalogIncrements;
 use crate::load::labels::{CatalogLabels, CatalogSchemas};
 use crate::load::{LoadParts, Loads};
-use crate::node::catalog_place;
+use crate::node::catalog_place::{self, Opened};
 use crate::node::health::LastReadiness;
 use crate::node::host::{SpoolDisk, SpoolRoom, disk_limit, emptied};
 use crate::node::metrics::Metrics;
@@ -52,7 +52,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use tributary_catalog::Catalog;
-use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, RecoveryReport};
+use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, Ownership, RecoveryReport};
 use tributary_query::{QueryEngine, QueryOptions, Spill};
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
 use tributary_traces::{TraceOptions, Traces};
@@ -67,6 +67,8 @@ const TABLES_OPENED_AT_ONCE: usize = 16;
 const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
 /// How often a change of the server's readiness is looked for, and a catalog that failed is tried.
 const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
+/// How often the process looks whether it was frozen.
+const OWNER_INTERVAL: Duration = Duration::from_secs(1);
 /// Minimum interval for checking the recycle bin, which happens at least once per retention time.
 const EXPIRE_INTERVAL_MIN: Duration = Duration::from_secs(1);
 const EXPIRE_INTERVAL_MAX: Duration = Duration::from_secs(60);
@@ -152,14 +154,21 @@ impl Engine {
         let metrics = Metrics::new()?;
         let audit = Audit::open(options.audit.clone(), metrics.registry())?;
         let ingest_metrics = Arc::new(IngestMetrics::new(metrics.registry())?);
-        let (node, catalog) = catalog_place::open(&options).await?;
+        let Opened { node, catalog, claimed } = catalog_place::open(&options).await?;
+        let ownership = claimed.as_ref().map_or_else(Ownership::default, |_| Ownership::that_may_end());
         let traces = options.traces.clone().map(|traces| TraceOptions { instance: node.id(), ..traces });
         let traces = Traces::new(traces, metrics.registry())?;
         let requests = Arc::new(Requests::new(metrics.registry(), audit, traces)?);
         let keys_directory = Some(options.state_dir.join("keys"));
         let read_cache = table_storage::read_cache(&options)?;
-        let store_options =
-            StoreOptions { node: node.id(), keys_directory, read_cache, ..options.store.clone() };
+        let store_options = StoreOptions {
+            node: node.id(),
+            epoch: claimed.as_ref().map_or(0, |claimed| claimed.epoch),
+            claim: table_storage::write_claim(&options, claimed.as_ref()),
+            keys_directory,
+            read_cache,
+            ..options.store.clone()
+        };
         let store = Arc::new(store(store_options)?);
         table_storage::settle(&options, &store, &node, &catalog).await?;
         super::records::check(&catalog.jobs(&node.id()).await?)?;
@@ -168,7 +177,11 @@ impl Engine {
         let wal_dirs = wal_dirs::to_open(&node, &options.state_dir, &options.ingest.wal_dirs)?;
         private_directories(&options)?;
         let (ingest, report) = Ingest::open(
-            IngestOptions { retired_wal_dirs: wal_dirs.retired.clone(), ..options.ingest.clone() },
+            IngestOptions {
+                retired_wal_dirs: wal_dirs.retired.clone(),
+                ownership: ownership.clone(),
+                ..options.ingest.clone()
+            },
             Arc::new(OsDisk),
             ingest_metrics,
             Arc::new(CatalogLabels { catalog: Arc::clone(&catalog), node: node.id() }),
@@ -267,6 +280,7 @@ impl Engine {
             audit_table,
             backing_up: tokio::sync::Mutex::default(),
             verifier,
+            ownership,
             running: Running { background: Mutex::default(), _shown: shown, node, wal_dirs, _lock: lock },
         });
         let started = format!(
@@ -299,6 +313,7 @@ impl Engine {
             self.repeat("scheduling_partitions", Self::schedule_partitions_now),
             self.repeat("emptying_recycle_bin", Self::empty_recycle_bin),
             self.repeat("watching_health", Self::watch_health),
+            self.repeat("watching_the_owner", Self::watch_owner),
             self.repeat("watching", Self::watch),
             self.repeat("writing_audit", Self::write_audit),
             self.repeat("sending_traces", Self::send_traces),
@@ -371,9 +386,31 @@ impl Engine {
         Pause::As(self.options.dynamic_partition_interval.clone())
     }
 
+    /// Notes that the process runs. It waits for nothing: a pause is taken for a freeze.
+    async fn watch_owner(self: Arc<Self>) -> Duration {
+        self.ownership.runs();
+        OWNER_INTERVAL
+    }
+
+    /// Says that this process lives, and learns whether another one has taken over what it owns.
+    async fn ask_for_the_owner(&self) {
+        let question = self.ownership.ask();
+        self.catalog.keep_up().await;
+        let lost = self.catalog.write_trouble().filter(|trouble| trouble.is_lost);
+        let is_news = lost.is_some() && self.ownership.lost_to().is_none();
+        self.ownership.answered(&question, lost.as_ref().map(|trouble| trouble.reason.as_str()));
+        if let Some(trouble) = lost.filter(|_| is_news) {
+            self.limits().close(Closed::TakenOver);
+            tracing::error!(
+                reason = trouble.reason,
+                "another process has taken over: this one takes no loads and changes nothing any more; stop it"
+            );
+        }
+    }
+
     async fn watch_health(self: Arc<Self>) -> Duration {
         // Nobody may come to change anything while the server is not ready.
-        self.catalog.keep_up().await;
+        self.ask_for_the_owner().await;
         self.last_readiness.look(&self.health());
         tributary_admission::report_left_out();
         HEALTH_INTERVAL
@@ -401,6 +438,7 @@ impl Engine {
             logs,
             rejected: ingest.rejected_counts(),
             health: self.health(),
+            taken_over: self.ownership.lost_to(),
             catalog_away: self.catalog.write_trouble().filter(|trouble| trouble.is_away),
             failures: self.requests.failures.recent(Instant::now()),
             jobs: self.jobs.routine_views(),

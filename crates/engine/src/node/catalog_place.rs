@@ -12,8 +12,8 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use tributary_catalog::{
-    Catalog, CatalogError, CatalogLocation, Claim, Copied, NodeEntry, PostgresOptions, copy_to_postgres,
-    copy_to_sqlite,
+    Catalog, CatalogError, CatalogLocation, Claim, Claimed, Copied, NodeEntry, PostgresOptions,
+    copy_to_postgres, copy_to_sqlite,
 };
 use tributary_wal::{Disk, OsDisk, is_in_use};
 
@@ -90,18 +90,29 @@ fn stopped_server(dir: &Path) -> Result<(std::fs::File, NodeFile), StartError> {
     Ok((lock, node))
 }
 
+/// This node's identity, and its catalog.
+pub(crate) struct Opened {
+    pub node: NodeFile,
+    pub catalog: Arc<Catalog>,
+    /// `None`: the catalog is a file, which nobody else can claim.
+    pub claimed: Option<Claimed>,
+}
+
 /// Opens this node's identity, and its catalog, which records it.
 ///
 /// # Errors
 /// [`StartError::CatalogElsewhere`], [`StartError::CatalogHere`]; those of the node's file and of the catalog.
-pub(crate) async fn open(options: &EngineOptions) -> Result<(NodeFile, Arc<Catalog>), StartError> {
+pub(crate) async fn open(options: &EngineOptions) -> Result<Opened, StartError> {
     let disk: Arc<dyn Disk> = Arc::new(OsDisk);
     let found = NodeFile::read(Arc::clone(&disk), &options.state_dir)?;
     let known = found.as_ref().and_then(NodeFile::catalog);
     match (&options.catalog_database, known) {
         (Some(database), known) => in_database(options, database, found, known, disk).await,
         (None, Some(_)) => Err(StartError::CatalogElsewhere { directory: options.state_dir.clone() }),
-        (None, None) => in_file(options, found, disk).await,
+        (None, None) => {
+            let (node, catalog) = in_file(options, found, disk).await?;
+            Ok(Opened { node, catalog, claimed: None })
+        }
     }
 }
 
@@ -112,7 +123,7 @@ async fn in_database(
     found: Option<NodeFile>,
     known: Option<String>,
     disk: Arc<dyn Disk>,
-) -> Result<(NodeFile, Arc<Catalog>), StartError> {
+) -> Result<Opened, StartError> {
     let dir = &options.state_dir;
     if known.is_none() {
         let file = CatalogLocation::in_directory(dir);
@@ -136,14 +147,14 @@ async fn in_database(
     };
     let (node, host) = (file.id(), own_host());
     let claim = Claim { node: &node, host: &host, known: known.as_deref() };
-    let (catalog, id) = Catalog::claim(database, &claim).await?;
-    file.keep_catalog(Some(&id))?;
+    let (catalog, claimed) = Catalog::claim(database, &claim).await?;
+    file.keep_catalog(Some(&claimed.id))?;
     let entry = catalog.node_entry().await?;
     let file = NodeFile::settle(Some(file), &entry, disk, dir)?;
     if !matches!(entry, NodeEntry::InFile(_)) {
         catalog.node_is_in_file(&node).await?;
     }
-    Ok((file, Arc::new(catalog)))
+    Ok(Opened { node: file, catalog: Arc::new(catalog), claimed: Some(claimed) })
 }
 
 /// The machine and the process, for others to read.

@@ -7,8 +7,8 @@ use crate::node::options::EngineOptions;
 use crate::node::start_error::StartError;
 use std::fs;
 use std::io;
-use tributary_catalog::Catalog;
-use tributary_table::{ReadCacheOptions, TableStore};
+use tributary_catalog::{Catalog, Claimed};
+use tributary_table::{ReadCacheOptions, TableStore, WriteClaim};
 use tributary_wal::{Disk, OsDisk};
 
 /// The directory of the cache of data files in a store, in that of the server.
@@ -33,6 +33,12 @@ pub(crate) fn read_cache(options: &EngineOptions) -> Result<Option<ReadCacheOpti
         .available_bytes(&options.state_dir)
         .map_err(failed("measure the free space of", options.state_dir.clone()))?;
     Ok(Some(ReadCacheOptions { directory, limit, available_bytes }))
+}
+
+/// The claim that each table's log is sealed with, if its tables are where another process can reach them. A directory is locked.
+pub(crate) fn write_claim(options: &EngineOptions, claimed: Option<&Claimed>) -> Option<WriteClaim> {
+    let claimed = claimed.filter(|_| options.table_storage.is_some())?;
+    Some(WriteClaim { id: claimed.id.clone(), is_takeover: claimed.is_takeover })
 }
 
 /// Compares the setting with what the node's file says, and claims a store that is new.

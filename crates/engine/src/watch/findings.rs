@@ -150,6 +150,8 @@ pub(crate) struct Looked<'a> {
     /// Rejected rows of stored loads since the start.
     pub rejected: HashMap<TableId, u64>,
     pub health: Health,
+    /// The process that has taken over what this one owned.
+    pub taken_over: Option<Arc<str>>,
     /// The catalog's database can't be reached.
     pub catalog_away: Option<CatalogTrouble>,
     pub failures: Vec<ClientFailures>,
@@ -196,6 +198,7 @@ impl Memory {
     pub fn find(&mut self, looked: &Looked<'_>, (now, now_ms): (Instant, i64)) -> Vec<Finding> {
         let mut found = Vec::new();
         found.extend(of_health(&looked.health));
+        found.extend(looked.taken_over.as_deref().map(of_owner));
         found.extend(looked.catalog_away.as_ref().map(of_catalog));
         found.extend(looked.collector.as_ref().map(of_collector));
         found.extend(looked.logs.iter().flat_map(|log| self.of_log(looked, log, now)));
@@ -378,6 +381,15 @@ fn of_health(health: &Health) -> Vec<Finding> {
         )
     });
     ended.chain(obstacles).collect()
+}
+
+fn of_owner(reason: &str) -> Finding {
+    Finding::new(ProblemKind::TakenOver, "Another process of this server has taken over its catalog and tables.".to_owned())
+        .cause(reason)
+        .way_out(
+            "Stop this process: it takes no loads, and its queries show the tables as they were before. Loads whose answer was that they \
+             may be in its log: look in the tables before sending them again.",
+        )
 }
 
 fn of_catalog(trouble: &CatalogTrouble) -> Finding {

@@ -36,6 +36,7 @@ impl Severity {
 pub(crate) enum ProblemKind {
     WorkEnded,
     NotReady,
+    TakenOver,
     CatalogAway,
     GroupStranded,
     TableWrong,
@@ -64,6 +65,7 @@ impl ProblemKind {
     const ALL: [Self; 24] = [
         Self::WorkEnded,
         Self::NotReady,
+        Self::TakenOver,
         Self::CatalogAway,
         Self::GroupStranded,
         Self::TableWrong,
@@ -92,6 +94,7 @@ impl ProblemKind {
         match self {
             Self::WorkEnded => "WORK_ENDED",
             Self::NotReady => "NOT_READY",
+            Self::TakenOver => "TAKEN_OVER",
             Self::CatalogAway => "CATALOG_AWAY",
             Self::GroupStranded => "GROUP_STRANDED",
             Self::TableWrong => "TABLE_WRONG",
@@ -119,9 +122,12 @@ impl ProblemKind {
 
     const fn severity(self) -> Severity {
         match self {
-            Self::WorkEnded | Self::NotReady | Self::GroupStranded | Self::TableWrong | Self::VerifyFails => {
-                Severity::Critical
-            }
+            Self::WorkEnded
+            | Self::NotReady
+            | Self::TakenOver
+            | Self::GroupStranded
+            | Self::TableWrong
+            | Self::VerifyFails => Severity::Critical,
             _ => Severity::Warning,
         }
     }

@@ -48,7 +48,8 @@ impl Ingest {
             discard_after(&outcome, &queue.table, files).await;
             outcome
         });
-        prepare.await.unwrap_or_else(|panic| Err(panicked("a pre-commit", &panic)))?;
+        let outcome = prepare.await.unwrap_or_else(|panic| Err(panicked("a pre-commit", &panic)));
+        self.of_owner(outcome).await?;
         Ok(Answered {
             label,
             txn,
@@ -106,7 +107,7 @@ impl Ingest {
                 Err(error) => Err(core.put_back(&all, txn, prepared, error)),
             }
         });
-        commit.await.unwrap_or_else(|panic| Err(panicked("a commit", &panic)))
+        self.of_owner(commit.await.unwrap_or_else(|panic| Err(panicked("a commit", &panic)))).await
     }
 
     /// Aborts a prepared load; its label is free afterwards. Continues if the client leaves.

@@ -170,6 +170,7 @@ impl Machine {
                 rejected_bytes_max: Live::new(self.rejected_bytes_max),
                 label_keep: Live::new(LONG),
                 precommit_timeout: Live::new(LONG),
+                ownership: tributary_ingest::Ownership::default(),
                 sweep_interval: Live::new(LONG),
             },
             Arc::new(self.gated.clone()),

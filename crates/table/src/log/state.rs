@@ -29,6 +29,8 @@ pub(crate) struct LogState {
     pub(crate) live: BTreeMap<String, LiveFile>,
     /// The last table version whose rows are all in the log.
     pub(crate) app_version: Version,
+    /// The epoch of the last seal of this writer's claim; 0 if there is none.
+    pub(crate) sealed_at: u64,
     /// Entries since the last checkpoint that we wrote or since the state was read.
     pub(crate) uncheckpointed: u64,
     /// When old entries were removed last, in milliseconds since 1970; 0: not since the state was read.
@@ -54,6 +56,7 @@ impl LogState {
             protocol: Protocol::default(),
             live: BTreeMap::new(),
             app_version: Version(0),
+            sealed_at: 0,
             uncheckpointed: 0,
             cleaned_ms: 0,
             unused_vectors: BTreeMap::new(),
@@ -107,6 +110,7 @@ impl LogState {
             metadata,
             live,
             app_version: Version(app_version.and_then(|version| u64::try_from(version).ok()).unwrap_or(0)),
+            sealed_at: 0,
             uncheckpointed: 0,
             cleaned_ms: 0,
             unused_vectors: BTreeMap::new(),
@@ -149,6 +153,7 @@ impl LogState {
             metadata: log.metadata,
             live,
             app_version: Version(app_version.and_then(|version| u64::try_from(*version).ok()).unwrap_or(0)),
+            sealed_at: 0,
             uncheckpointed: 0,
             cleaned_ms: 0,
             unused_vectors: BTreeMap::new(),

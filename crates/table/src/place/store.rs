@@ -180,7 +180,7 @@ impl TableStore {
         let writer = Writer { node: self.options.node.clone(), epoch: self.options.epoch };
         Ok(Arc::new(TableRoot {
             store,
-            log: DeltaLog::new(log_store, writer, location.to_owned()),
+            log: DeltaLog::new(log_store, writer, self.options.claim.clone(), location.to_owned()),
             options: Arc::clone(&self.options),
             zstd: self.zstd,
             url,
@@ -203,7 +203,8 @@ impl TableStore {
         let metadata = with_retention(&metadata, self.options.retention())?.unwrap_or(metadata);
         let protocol = protocol_for(&metadata, None)?;
         let info = commit_info("CREATE TABLE", false, &[]);
-        let actions = [Action::Protocol(protocol), Action::Metadata(metadata)];
+        let mut actions = vec![Action::Protocol(protocol), Action::Metadata(metadata)];
+        actions.extend(root.log.seal_action());
         if root.log.write(0, info, &actions).await? == Written::Taken {
             tracing::info!(location = def.location, "the Delta log exists already and is opened");
         }

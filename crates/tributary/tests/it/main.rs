@@ -106,6 +106,7 @@ mod stream_load;
 mod support;
 mod system_tables;
 mod table_functions;
+mod takeover;
 mod temporary_partitions;
 mod temporary_tables;
 mod texts;

@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A bucket of one test, and the way to it.
-struct Bucket {
-    store: Arc<S3Store>,
-    door: Door,
-    name: String,
+pub struct Bucket {
+    pub store: Arc<S3Store>,
+    pub door: Door,
+    pub name: String,
 }
 
 impl Bucket {
-    fn new() -> Self {
+    pub fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let store = S3Store::shared();
         let name = format!("tables-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -27,11 +27,11 @@ impl Bucket {
         Self { store, door, name }
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("s3://{}/a/b", self.name)
     }
 
-    fn settings(&self) -> Vec<(String, String)> {
+    pub fn settings(&self) -> Vec<(String, String)> {
         let of = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         vec![
             of("table_storage", &self.url()),
@@ -44,7 +44,7 @@ impl Bucket {
         ]
     }
 
-    fn server(&self, more: &[(&str, &str)]) -> Server {
+    pub fn server(&self, more: &[(&str, &str)]) -> Server {
         let settings = self.settings();
         let settings: Vec<(&str, &str)> = settings
             .iter()
@@ -55,7 +55,7 @@ impl Bucket {
     }
 
     /// The URL of the only table whose name begins like this.
-    fn table(&self, name: &str) -> String {
+    pub fn table(&self, name: &str) -> String {
         let mut found = BTreeSet::new();
         wait_until("the table is in the bucket", || {
             let keys = self.store.keys(&self.name, "a/b/tables/db/");
@@ -81,7 +81,7 @@ impl Bucket {
 }
 
 /// Rows from `first` on, one a line.
-fn csv(first: u64, rows: u64) -> String {
+pub fn csv(first: u64, rows: u64) -> String {
     let mut text = String::new();
     for id in first..first + rows {
         writeln!(text, "{id},row {id},{id}").expect("a String takes all");
@@ -89,14 +89,14 @@ fn csv(first: u64, rows: u64) -> String {
     text
 }
 
-fn stream_load(server: &Server, table: &str, mode: &str, body: &str) {
+pub fn stream_load(server: &Server, table: &str, mode: &str, body: &str) {
     let file = server.scratch().join("rows.csv");
     std::fs::write(&file, body).expect("written");
     let load = Curl::stream_load(server, "db", table).header("column_separator:,");
     load.header(&format!("group_commit:{mode}")).file(&file).load().success();
 }
 
-fn sums(client: &mut Client, table: &str) -> String {
+pub fn sums(client: &mut Client, table: &str) -> String {
     client.rows(&format!("SELECT COUNT(*), COUNT(DISTINCT id), SUM(score) FROM {table}")).remove(0)
 }
 

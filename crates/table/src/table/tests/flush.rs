@@ -1,6 +1,6 @@
 use crate::error::TableError;
 use crate::log::commit_info;
-use crate::options::StoreOptions;
+use crate::options::{StoreOptions, WriteClaim};
 use crate::testing::{
     Bench, Fault, column, def_of, expected, logged, open_file, publication, publish, rows, two_columns,
     visible,
@@ -344,6 +344,71 @@ async fn a_table_that_moves_to_another_node_has_its_versions_there() {
     assert!(entry.contains("\"tributary.writer\":\"elsewhere\""), "{entry}");
     assert!(entry.contains("\"tributary.epoch\":1"), "{entry}");
     assert_eq!(bench.store.open(&two_columns()).await.unwrap().persisted_version(), Version(3));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_was_taken_over_writes_nothing_more() {
+    let bench = Bench::new();
+    let store = |epoch, is_takeover| {
+        let claim = Some(WriteClaim { id: "c".to_owned(), is_takeover });
+        let options =
+            StoreOptions { epoch, claim, checkpoint_every: Live::new(3), ..StoreOptions::default() };
+        let url = bench.store.root_url().clone();
+        TableStore::with_object_store(bench.store.object_store(), url, options).unwrap()
+    };
+    let def = two_columns();
+    let former = store(1, false).create(&def).await.unwrap();
+    publish(&former, [1]);
+    former.flush().await.unwrap();
+    // The former writer is frozen here, and the later one has its write-ahead log.
+    publish(&former, [2]);
+    let later = store(2, true).open(&def).await.unwrap();
+    assert_eq!(later.persisted_version(), Version(1));
+    publish(&later, [2]);
+    for attempt in [former.flush().await.map(drop), former.sweep().await.map(drop)] {
+        let refused = attempt.unwrap_err();
+        assert!(matches!(refused, TableError::TakenOver { epoch: 1, sealed_at: 2, .. }), "{refused}");
+    }
+    // In entries, and then in a checkpoint.
+    for id in 3..=7 {
+        publish(&later, [id]);
+        later.flush().await.unwrap();
+        assert!(matches!(former.flush().await.unwrap_err(), TableError::TakenOver { .. }));
+    }
+    assert_eq!(logged(&later).await, expected(1..=7));
+    // The next one has the claim from a process that gave it up. It needs no seal, and the earlier one still counts.
+    let last = store(3, false).open(&def).await.unwrap();
+    publish(&last, [8]);
+    assert_eq!(last.flush().await.unwrap().unwrap().delta_version, later.snapshot().delta_version + 1);
+    assert!(matches!(former.flush().await.unwrap_err(), TableError::TakenOver { .. }));
+    assert!(matches!(store(1, true).open(&def).await, Err(TableError::TakenOver { .. })));
+    // Another catalog's epochs begin anew.
+    let claim = Some(WriteClaim { id: "other".to_owned(), is_takeover: true });
+    let options = StoreOptions { epoch: 1, claim, ..StoreOptions::default() };
+    let url = bench.store.root_url().clone();
+    let moved = TableStore::with_object_store(bench.store.object_store(), url, options).unwrap();
+    assert_eq!(moved.open(&def).await.unwrap().persisted_version(), Version(8));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_former_writer_wrote_before_the_seal_is_read() {
+    let bench = Bench::new();
+    let def = two_columns();
+    let former = bench.store.create(&def).await.unwrap();
+    let claim = Some(WriteClaim { id: "c".to_owned(), is_takeover: true });
+    let options = StoreOptions { epoch: 2, claim, ..StoreOptions::default() };
+    let url = bench.store.root_url().clone();
+    let store = TableStore::with_object_store(bench.store.object_store(), url, options).unwrap();
+    let root = store.root(&def.location).unwrap();
+    let mut state = root.log.open(&def).await.unwrap();
+    for id in [1, 2] {
+        publish(&former, [id]);
+        former.flush().await.unwrap();
+    }
+    root.log.seal(&mut state, &def).await.unwrap();
+    assert_eq!((state.version, state.app_version, state.sealed_at), (3, Version(2), 2));
+    root.log.seal(&mut state, &def).await.unwrap();
+    assert_eq!(state.version, 3, "it is sealed once");
 }
 
 /// As it was written before: the application id was the node's.

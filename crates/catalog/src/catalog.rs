@@ -11,6 +11,7 @@ use crate::transactions::TxnRecord;
 use crate::trouble::CatalogTrouble;
 use crate::users::{FIRST_USERS, User, first_role};
 use std::sync::Arc;
+use std::time::Duration;
 use tributary_types::{
     ColumnChange, DbId, Label, SchemaVersion, TableDef, TableId, TableRef, TableSchema, TxnId, Verifiers,
 };
@@ -90,6 +91,47 @@ impl Catalog {
     /// that its owner lives, and shows what others have changed.
     pub async fn keep_up(&self) {
         self.shared.keep_up().await;
+    }
+
+    /// Loads what others have changed in a shared store.
+    ///
+    /// # Errors
+    /// [`CatalogError::Store`], [`CatalogError::Away`]; the state stays as it was.
+    pub async fn refresh(&self) -> Result<()> {
+        self.shared.refresh().await
+    }
+
+    /// Tells the nodes that read this server's tables how far the tables' files are: `oldest` says for how long the oldest row that is
+    /// not in them has been visible.
+    ///
+    /// # Errors
+    /// [`CatalogError::Store`], [`CatalogError::Away`].
+    pub async fn tell_progress(&self, oldest: impl Fn() -> Option<Duration> + Send + Sync) -> Result<()> {
+        self.shared.store.tell_progress(&oldest).await
+    }
+
+    /// Tells them that this server ends, and everything is in the tables' files.
+    ///
+    /// # Errors
+    /// As [`Catalog::tell_progress`].
+    pub async fn tell_end(&self) -> Result<()> {
+        self.shared.store.tell_end().await
+    }
+
+    /// How long ago the owner's tables had everything in their files that was visible then. `None`: it has not told.
+    ///
+    /// # Errors
+    /// As [`Catalog::tell_progress`].
+    pub async fn lag(&self) -> Result<Option<Duration>> {
+        self.shared.store.lag().await
+    }
+
+    /// The id of a catalog in PostgreSQL, and the server that owns it.
+    ///
+    /// # Errors
+    /// As [`Catalog::tell_progress`].
+    pub async fn owner(&self) -> Result<Option<(String, String)>> {
+        self.shared.store.owner().await
     }
 
     pub(crate) fn shared(&self) -> Arc<Shared> {

@@ -63,6 +63,16 @@ impl Shared {
         }
     }
 
+    /// See [`crate::Catalog::refresh`].
+    pub(crate) async fn refresh(&self) -> Result<()> {
+        let _changing = self.changing.lock().await;
+        let shown = self.state.load_full();
+        if self.store.revision().await? != shown.revision {
+            self.reload(&shown).await?;
+        }
+        Ok(())
+    }
+
     /// Makes the change that `check` derives from the visible state; its other result is the answer.
     pub(crate) async fn change<T>(&self, check: impl Fn(&State) -> Result<(Operation, T)>) -> Result<T> {
         let _changing = self.changing.lock().await;

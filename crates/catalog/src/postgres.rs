@@ -12,6 +12,7 @@ mod jobs;
 mod link;
 mod load;
 mod operations;
+mod progress;
 mod recycled;
 mod rows;
 #[cfg(test)]
@@ -36,6 +37,7 @@ use errors::{PgError, Sql, failed_to};
 use link::{Held, Link, Session};
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 use tokio_postgres::Row;
 use tributary_types::{DbId, Label, SourceId, TableId, TxnId};
 
@@ -176,6 +178,9 @@ impl Store for PostgresStore {
     }
 
     async fn try_writing(&self) {
+        if self.link.epoch() == 0 {
+            return;
+        }
         let renewed = claim::renew(&self.link).await;
         // Another call shows it.
         let _ = self.noted(renewed, "say that its owner lives");
@@ -183,6 +188,22 @@ impl Store for PostgresStore {
 
     fn is_shared(&self) -> bool {
         true
+    }
+
+    async fn tell_progress(&self, oldest: &(dyn Fn() -> Option<Duration> + Send + Sync)) -> Stored<()> {
+        progress::tell(&self.link, oldest).await.map_err(self.failed("say how far its tables are"))
+    }
+
+    async fn tell_end(&self) -> Stored<()> {
+        progress::tell_end(&self.link).await.map_err(self.failed("say that its tables are complete"))
+    }
+
+    async fn lag(&self) -> Stored<Option<Duration>> {
+        progress::lag(&self.link).await.map_err(self.failed("say how far its tables are"))
+    }
+
+    async fn owner(&self) -> Stored<Option<(String, String)>> {
+        progress::owner(&self.link).await.map(Some).map_err(self.failed("say whose it is"))
     }
 
     async fn load(&self) -> Stored<Loaded> {

@@ -18,6 +18,7 @@ use async_trait::async_trait;
 use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tributary_types::{DbId, Label, PartitionId, SourceId, TableDef, TableId, TableSchema, TxnId, ViewDef};
 
 pub(crate) type Stored<T> = Result<T, CatalogError>;
@@ -211,6 +212,22 @@ pub(crate) trait Store: Send + Sync + Debug {
     /// Whether other processes may reach it, and change what this one has loaded.
     fn is_shared(&self) -> bool {
         false
+    }
+    /// Tells others how far the tables' files are: `oldest` says for how long the oldest row that is not in them has been visible.
+    async fn tell_progress(&self, _oldest: &(dyn Fn() -> Option<Duration> + Send + Sync)) -> Stored<()> {
+        Ok(())
+    }
+    /// Tells others that the owner has ended, and everything is in the tables' files.
+    async fn tell_end(&self) -> Stored<()> {
+        Ok(())
+    }
+    /// How long ago everything was in the tables' files that was visible then, as the owner has told. `None`: it has not.
+    async fn lag(&self) -> Stored<Option<Duration>> {
+        Ok(None)
+    }
+    /// The catalog's id and the server that owns it, if several can reach it.
+    async fn owner(&self) -> Stored<Option<(String, String)>> {
+        Ok(None)
     }
     /// Waits for the change under way; no other begins until the value is dropped.
     async fn freeze(&self) -> Stored<Box<dyn FrozenStore>>;

@@ -25,6 +25,7 @@ use crate::access::user_locks::UserLocks;
 use crate::audit_table::AuditTable;
 use crate::ddl::Ddl;
 use crate::files::outfile::LineFormat;
+use crate::follow::{Complaint, Follower};
 use crate::jobs::ServerJobs;
 use crate::load::Loads;
 use crate::node::health::{self, LastReadiness};
@@ -79,6 +80,8 @@ pub struct Engine {
     pub(crate) verifier: Arc<Verifier>,
     /// Whether this process owns catalog and tables still.
     ownership: Ownership,
+    /// `None`: the tables are this server's.
+    follower: Option<Arc<Follower>>,
     running: Running,
 }
 
@@ -132,7 +135,26 @@ impl Engine {
 
     /// Whether the server does its work.
     pub(crate) fn health(&self) -> Health {
-        self.say_draining(health::of(&self.ingest, &self.catalog, self.options.tables.directory()))
+        let mut health = health::of(&self.ingest, &self.catalog, self.options.tables.directory());
+        if let Some(Complaint { is_old, text, cause }) = self.complaint() {
+            let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+            let told = if is_old { &mut health.obstacles } else { &mut health.warnings };
+            told.push(text + &cause);
+            if is_old {
+                health.alive = 0;
+            }
+        }
+        self.say_draining(health)
+    }
+
+    /// What keeps a node of another server's tables in its place; `None` also in a server that writes.
+    pub(crate) const fn follower(&self) -> Option<&Arc<Follower>> {
+        self.follower.as_ref()
+    }
+
+    /// What is wrong with the rows of a node that only reads.
+    fn complaint(&self) -> Option<Complaint> {
+        self.follower.as_ref()?.complaint(self.options.store.max_staleness.as_ref()?.get())
     }
 
     pub(crate) fn uptime(&self) -> Duration {
@@ -260,7 +282,8 @@ impl Engine {
         let values = globals.values();
         let text_bytes = usize::try_from(values.audit_plugin_max_sql_length).unwrap_or(usize::MAX);
         self.requests.audit.set(
-            values.enable_audit_plugin,
+            // Who only reads has no table to write to.
+            values.enable_audit_plugin && self.follower.is_none(),
             text_bytes,
             values.enable_prepared_stmt_audit_log,
         );

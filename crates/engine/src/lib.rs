@@ -19,6 +19,7 @@ mod backup;
 mod ddl;
 mod engine;
 mod files;
+mod follow;
 mod front;
 mod generated;
 mod jobs;

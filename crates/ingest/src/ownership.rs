@@ -62,6 +62,12 @@ impl Ownership {
         })))
     }
 
+    /// Whether another process can take over.
+    #[must_use]
+    pub const fn may_end(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Notes that the process runs; to be called every second.
     pub fn runs(&self) {
         if let Some(shared) = &self.0 {

@@ -5,7 +5,7 @@
 mod plan;
 mod views;
 
-use crate::error::{external, no_database, no_table, plan_error};
+use crate::error::{external, no_database, no_table, plan_error, table_error};
 use crate::facts::info_schema;
 use crate::facts::show::nodes;
 use crate::functions;
@@ -109,6 +109,7 @@ impl StatementContext<'_> {
             return self.view(&view).map_err(external);
         };
         let table = self.session.own(table).map_err(external)?;
+        table.check_staleness().map_err(|error| external(table_error(error)))?;
         let (table, places) = match &partitions {
             PartitionNames::Temporary(_) => {
                 let def = table.def();

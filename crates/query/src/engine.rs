@@ -10,7 +10,7 @@ mod views;
 
 use crate::context::{SettledSnapshots, StatementContext, Within, names_hidden};
 use crate::deep::{OnDeepStack, planned};
-use crate::error::plan_error;
+use crate::error::{plan_error, table_error};
 use crate::explain::{self, ReadTables};
 use crate::functions::dates::zone::{self, SessionZone};
 use crate::meaning::lateral_views::LateralViews;
@@ -59,7 +59,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tributary_sql::{Delete, ExplainForm, ROWS_FUNCTION, SelectQuery};
-use tributary_table::{FoundRows, Snapshot, Table, TableError, TableStore};
+use tributary_table::{FoundRows, Snapshot, Table, TableStore};
 use tributary_types::{ErrorCode, Sealed, SqlError};
 use url::Url;
 
@@ -544,10 +544,6 @@ struct Planned {
     rewritten: Rewritten,
     /// Tables that it shows as they are not yet settled.
     unsettled: Vec<Arc<Table>>,
-}
-
-fn table_error(error: TableError) -> SqlError {
-    SqlError::detail(ErrorCode::Unknown, error.to_string())
 }
 
 fn config(target_partitions: usize) -> SessionConfig {

@@ -23,6 +23,20 @@ pub fn stream_error(error: &DataFusionError) -> SqlError {
     to_sql(error)
 }
 
+/// The error of a table that can't be read.
+pub(crate) fn table_error(error: TableError) -> SqlError {
+    let code = if matches!(error, TableError::TooOld { .. }) { ErrorCode::Busy } else { ErrorCode::Unknown };
+    SqlError::detail(code, error.to_string())
+}
+
+/// Whether a query failed because a file was not there.
+#[must_use]
+pub fn is_of_missing_file(error: &DataFusionError) -> bool {
+    // Some readers pass the storage's error on as text.
+    let text = error.to_string();
+    text.contains("Object at location ") && text.contains(" not found")
+}
+
 /// A subquery used as one value gave more rows.
 pub(crate) fn too_many_rows() -> SqlError {
     SqlError::detail(ErrorCode::SubqueryRows, "Subquery returns more than 1 row")

@@ -22,7 +22,7 @@ mod workarounds;
 
 pub use datafusion::common::ScalarValue;
 pub use engine::{Projection, QueryEngine, RowFilter, ViewShape};
-pub use error::stream_error;
+pub use error::{is_of_missing_file, stream_error};
 pub use facts::show::facts::size_text;
 pub use meaning::coercion::decimal;
 pub use model::{
@@ -32,6 +32,7 @@ pub use namespace::{
     Decommission, FileTable, JobKind, LiveTable, Namespace, ProcessRow, SchemaChangeRow, ServerFacts,
 };
 pub use planning::Stop;
+pub use run::begin::begins;
 pub use run::output::Nested;
 pub use run::places::PlacedRows;
 pub use types::metadata::declared as declared_type;

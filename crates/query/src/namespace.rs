@@ -180,6 +180,8 @@ pub enum LiveTable {
     Settings,
     /// `file_cache_statistics`
     FileCache,
+    /// `followed_tables`
+    FollowedTables,
     /// `server_memory`
     Memory,
     /// `table_work`

@@ -2,6 +2,7 @@
 //!
 //! Not here: planning, and the bytes of a protocol.
 
+pub mod begin;
 pub mod giving_way;
 pub mod memory;
 pub mod output;

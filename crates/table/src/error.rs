@@ -4,7 +4,8 @@ use arrow::error::ArrowError;
 use deltalake_core::DeltaTableError;
 use parquet::errors::ParquetError;
 use std::path::PathBuf;
-use tributary_types::{TableId, Version, host};
+use std::time::Duration;
+use tributary_types::{SchemaVersion, TableId, TableRef, Version, host};
 
 /// An error of storage, of the Delta log, or of rows that do not fit their table.
 ///
@@ -128,6 +129,19 @@ pub enum TableError {
          epoch {epoch}): nothing was written. Stop this process"
     )]
     TakenOver { location: String, epoch: u64, sealed_at: u64 },
+    #[error("'{location}' is written by another server: this one only reads it")]
+    OnlyRead { location: String },
+    /// A definition that the catalog has not got yet, of which the log has rows already.
+    #[error(
+        "the Delta log of '{location}' has schema version {found}, and the catalog {known}: the change is under way"
+    )]
+    DefinitionBehind { location: String, found: SchemaVersion, known: SchemaVersion },
+    #[error(
+        "the rows of table '{table}' that this node has are {}, and max_staleness_second is {}: {reason}. Repeat it in a moment, or read \
+         at the server that writes", age.map_or_else(|| "of unknown age".to_owned(), |age| format!("{} s old", age.as_secs())),
+        limit.as_secs()
+    )]
+    TooOld { table: TableRef, age: Option<Duration>, limit: Duration, reason: String },
     #[error("rows of table '{table}' are deleted by their keys, because it has one row for each key")]
     UniqueDelete { table: String },
     #[error("rows of table '{table}' are updated by their keys, because it has one row for each key")]

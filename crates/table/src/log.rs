@@ -27,13 +27,15 @@ use replay::Replayed;
 use crate::ambient::{new_uuid, now_ms};
 use crate::error::TableError;
 use crate::file::vector_path;
-use crate::options::WriteClaim;
+use crate::options::{StoreOptions, WriteClaim};
 use deltalake_core::DeltaTable;
 use deltalake_core::checkpoints::{cleanup_expired_logs_for, create_checkpoint};
 use deltalake_core::kernel::transaction::TransactionError;
 use deltalake_core::kernel::{Action, CommitInfo, Transaction};
 use deltalake_core::logstore::{CommitOrBytes, LogStoreRef};
 use futures::TryStreamExt;
+use object_store::ObjectStoreExt;
+use object_store::path::Path;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use tributary_types::{TableDef, TableId, host};
@@ -57,11 +59,11 @@ pub(crate) enum Written {
 
 /// The identity of a writer of entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Writer {
+struct Writer {
     /// The node's name.
-    pub(crate) node: String,
+    node: String,
     /// Grows whenever the right to write the table's log changes hands.
-    pub(crate) epoch: u64,
+    epoch: u64,
 }
 
 /// Distinguishes one attempt to write an entry from every other.
@@ -103,17 +105,16 @@ pub(crate) struct DeltaLog {
     store: LogStoreRef,
     writer: Writer,
     claim: Option<WriteClaim>,
+    /// The log is another server's.
+    is_only_read: bool,
     location: String,
 }
 
 impl DeltaLog {
-    pub(crate) fn new(
-        store: LogStoreRef,
-        writer: Writer,
-        claim: Option<WriteClaim>,
-        location: String,
-    ) -> Self {
-        Self { store, writer, claim, location }
+    pub(crate) fn new(store: LogStoreRef, options: &StoreOptions, location: String) -> Self {
+        let writer = Writer { node: options.node.clone(), epoch: options.epoch };
+        let is_only_read = options.max_staleness.is_some();
+        Self { store, writer, claim: options.claim.clone(), is_only_read, location }
     }
 
     /// The action by which a log is sealed for this writer, if it has taken over from another.
@@ -250,6 +251,9 @@ impl DeltaLog {
         mut info: CommitInfo,
         actions: &[Action],
     ) -> Result<Written, TableError> {
+        if self.is_only_read {
+            return Err(TableError::OnlyRead { location: self.location.clone() });
+        }
         let stamp = Stamp { writer: self.writer.clone(), commit: new_uuid().to_string() };
         stamp.put_into(&mut info);
         let mut entry = Vec::with_capacity((actions.len() + 1) * 512);
@@ -273,6 +277,20 @@ impl DeltaLog {
                 "writing version {version} of '{}'",
                 self.location
             ))(error.into())),
+        }
+    }
+
+    /// Whether the log has an entry of that version.
+    ///
+    /// # Errors
+    /// Storage failed.
+    pub(crate) async fn has_entry(&self, version: u64) -> Result<bool, TableError> {
+        let doing = || format!("looking for version {version} of '{}'", self.location);
+        let entry = Path::from(format!("_delta_log/{version:020}.json"));
+        match self.store.object_store(None).head(&entry).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(TableError::storage(doing())(error)),
         }
     }
 

@@ -44,6 +44,9 @@ pub struct StoreOptions {
     pub compact_min_files: usize,
     /// The time limit of one call to the object store.
     pub call_timeout: Duration,
+    /// The age up to which queries read the tables of another server, which writes them; zero: any age. `None`: they are this
+    /// server's.
+    pub max_staleness: Option<Live<Duration>>,
     /// Where data files of a store that is far away are cached. `None`: nowhere.
     pub read_cache: Option<ReadCacheOptions>,
 }
@@ -109,6 +112,7 @@ impl Default for StoreOptions {
             settling_bytes: 1024 * MIB,
             compact_min_files: 16,
             call_timeout: Duration::from_secs(120),
+            max_staleness: None,
             read_cache: None,
         }
     }

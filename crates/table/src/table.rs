@@ -12,6 +12,7 @@
 mod change;
 mod cut;
 mod delta_versions;
+mod follow;
 mod publish;
 mod rewrite;
 mod stuck;
@@ -21,6 +22,7 @@ pub use change::heavy::{Recast, SchemaChange, Watch, changed_def};
 pub use change::recycle::{KeptFile, Leaving};
 pub use change::replace::CopiedFiles;
 pub use cut::TableCut;
+pub use follow::Staleness;
 pub use publish::find::KeyFinder;
 pub use publish::own_rows::OwnRows;
 pub use publish::publication::{Publication, Replaced};
@@ -42,6 +44,7 @@ use crate::place::root::TableRoot;
 use crate::view::snapshot::Snapshot;
 use arc_swap::ArcSwap;
 use delta_versions::DeltaVersions;
+use follow::Followed;
 use object_store::path::Path;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -60,6 +63,8 @@ pub struct Table {
     rewriter: tokio::sync::Mutex<LogState>,
     /// `None` in a table whose rows all stay.
     unique: Option<UniqueKeys>,
+    /// `None` in a table that this server writes.
+    followed: Option<Followed>,
     persisted: AtomicU64,
     delta_versions: parking_lot::Mutex<DeltaVersions>,
     closed: AtomicBool,
@@ -206,45 +211,64 @@ impl Unflushed {
     }
 }
 
+/// Checks that the log is that of the table.
+fn check_id(state: &LogState, def: &TableDef) -> Result<(), TableError> {
+    let id = def.id.to_string();
+    if state.table_id() == Some(id.as_str()) {
+        return Ok(());
+    }
+    Err(TableError::LocationTaken {
+        location: def.location.clone(),
+        expected: def.id,
+        found: state.table_id().unwrap_or("of another writer").to_owned(),
+    })
+}
+
+/// The rows that the log has.
+fn logged_snapshot(def: &Arc<TableDef>, state: &LogState) -> Snapshot {
+    let has_partition = |live: &&LiveFile| publish::cut::has_partition(def, &live.file);
+    let files: Vec<_> = state.live.values().filter(has_partition).cloned().collect();
+    Snapshot {
+        def: Arc::clone(def),
+        schema: def.schema.arrow(),
+        version: state.app_version,
+        files: Arc::new(files),
+        memtable: Vec::new(),
+        delta_version: delta_version(state),
+    }
+}
+
 impl Table {
     /// Reads the log and completes the changes that `def` is ahead of it.
     pub(crate) async fn open(root: Arc<TableRoot>, def: &Arc<TableDef>) -> Result<Arc<Self>, TableError> {
         root.storage.prepare(&root.prefix).await?;
         let mut state = root.log.open(def).await?;
-        let id = def.id.to_string();
-        if state.table_id() != Some(id.as_str()) {
-            return Err(TableError::LocationTaken {
-                location: def.location.clone(),
-                expected: def.id,
-                found: state.table_id().unwrap_or("of another writer").to_owned(),
-            });
-        }
+        check_id(&state, def)?;
         // From here on no former writer's entry can follow those that were read.
         root.log.seal(&mut state, def).await?;
-        let has_partition = |live: &&LiveFile| publish::cut::has_partition(def, &live.file);
-        let files: Vec<_> = state.live.values().filter(has_partition).cloned().collect();
+        let table = Arc::new(Self::of_state(root, def, state));
+        table.align_log().await?;
+        Ok(table)
+    }
+
+    /// The table as the log has it.
+    fn of_state(root: Arc<TableRoot>, def: &Arc<TableDef>, state: LogState) -> Self {
+        let is_followed = root.options.max_staleness.is_some();
+        let snapshot = logged_snapshot(def, &state);
         // A crash happened before the files of a dropped partition were removed.
-        let log_behind = files.len() < state.live.len();
-        let snapshot = Snapshot {
-            def: Arc::clone(def),
-            schema: def.schema.arrow(),
-            version: state.app_version,
-            files: Arc::new(files),
-            memtable: Vec::new(),
-            delta_version: delta_version(&state),
-        };
-        let table = Arc::new(Self {
+        let log_behind = !is_followed && snapshot.files.len() < state.live.len();
+        let versions = DeltaVersions::at_open(state.app_version, snapshot.delta_version);
+        Self {
             root,
             id: def.id,
             snapshot: ArcSwap::from_pointee(snapshot),
             unflushed: Ranked::new(Rank::Unflushed, Unflushed { log_behind, ..Unflushed::default() }),
             persisted: AtomicU64::new(state.app_version.0),
-            delta_versions: parking_lot::Mutex::new(DeltaVersions::at_open(
-                state.app_version,
-                delta_version(&state),
-            )),
+            delta_versions: parking_lot::Mutex::new(versions),
             rewriter: tokio::sync::Mutex::new(state),
-            unique: (!def.keys.keeps_all_rows()).then(UniqueKeys::default),
+            // Each version of the log has one row for each key.
+            unique: (!def.keys.keeps_all_rows() && !is_followed).then(UniqueKeys::default),
+            followed: is_followed.then(Followed::default),
             closed: AtomicBool::new(false),
             changing: AtomicBool::new(false),
             keeps_all_files: AtomicBool::new(false),
@@ -252,9 +276,7 @@ impl Table {
             copies: AtomicUsize::new(0),
             bounds: parking_lot::Mutex::default(),
             failures: Failures::default(),
-        });
-        table.align_log().await?;
-        Ok(table)
+        }
     }
 
     #[must_use]
@@ -323,6 +345,12 @@ impl Table {
     #[must_use]
     pub fn delta_version_of(&self, version: Version) -> Option<i64> {
         self.delta_versions.lock().with(version)
+    }
+
+    /// How long the oldest rows that are not in the Delta log yet have been visible. `None`: all are in it.
+    #[must_use]
+    pub fn unflushed_for(&self) -> Option<Duration> {
+        self.unflushed.lock().pending().map(|pending| pending.since.elapsed())
     }
 
     /// The last version that the Delta log holds completely. Replay skips publications up to it.

@@ -77,6 +77,9 @@ struct Sources {
     /// Second port of the HTTP service; 0 picks a free one
     #[arg(long, value_name = "PORT")]
     webserver_port: Option<String>,
+    /// Only reads the tables of another server, in its table_storage and by its catalog_url
+    #[arg(long)]
+    read_only: bool,
 }
 
 impl Sources {
@@ -87,6 +90,7 @@ impl Sources {
             ("query_port", self.query_port),
             ("http_port", self.http_port),
             ("webserver_port", self.webserver_port),
+            ("read_only", self.read_only.then(|| "true".to_owned())),
         ];
         let given = pairs.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)));
         Config::load(self.config.as_deref(), std::env::vars_os(), given)

@@ -56,6 +56,7 @@ async fn serve(config: &Config, filter: Filter) -> Outcome<()> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     refuse_own_files(settings)?;
     refuse_backups_within(settings)?;
+    refuse_lonely_reader(settings)?;
     let tls = crate::certificate::open(settings)?;
     let (engine, report) = tributary_engine::open(engine_options(settings)?).await?;
     tracing::info!(?report, "recovered");
@@ -211,6 +212,32 @@ fn refuse_backups_within(settings: &Settings) -> Outcome<()> {
             settings.storage_root_path.display()
         )
         .into());
+    }
+    Ok(())
+}
+
+/// A node that only reads has neither tables nor a catalog of its own, and writes to none.
+fn refuse_lonely_reader(settings: &Settings) -> Outcome<()> {
+    if !settings.read_only {
+        return Ok(());
+    }
+    let missing = [
+        ("table_storage", settings.table_storage.is_none()),
+        ("catalog_url", settings.catalog_url.is_none()),
+    ];
+    if let Some((name, _)) = missing.into_iter().find(|(_, is_missing)| *is_missing) {
+        return Err(format!(
+            "read_only is true, and {name} is not set: a node that only reads needs the table_storage and the catalog_url of the server \
+             whose tables it reads. Tables in a directory of that server can be read by that server only"
+        )
+        .into());
+    }
+    if settings.enable_audit_plugin {
+        return Err(
+            "read_only and enable_audit_plugin are both true: a node that only reads has no table to write its audit log to. Use \
+             audit_log_dir for a file"
+                .into(),
+        );
     }
     Ok(())
 }
@@ -425,6 +452,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
             call_timeout: Duration::from_millis(settings.store_timeout_ms),
             keep_removed_files_ms: settings.deleted_file_retention_second.in_ms(),
             keep_log_ms: settings.delta_log_retention_second.in_ms(),
+            max_staleness: settings.read_only.then(|| settings.max_staleness_second.clone()),
             ..defaults
         },
         query: tributary_engine::QueryOptions {

@@ -128,6 +128,8 @@ pub enum ErrorCode {
     Busy,
     /// There is no binary log, and so there are no files of one.
     NoBinaryLog,
+    /// This node reads the tables of another server, and changes nothing.
+    OnlyReads,
     /// A user has reached one of its limits; clients may retry.
     UserLimit,
 }
@@ -209,6 +211,7 @@ impl ErrorCode {
             Self::PasswordReused => (3638, "HY000"),
             Self::AccountLocked => (3955, "HY000"),
             Self::Busy => (1205, "HY000"),
+            Self::OnlyReads => (1290, "HY000"),
             Self::WrongArguments => (1210, "HY000"),
             Self::GlobalVariable => (1229, "HY000"),
             Self::SessionVariable => (1228, "HY000"),

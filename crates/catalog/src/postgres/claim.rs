@@ -7,6 +7,7 @@
 use super::errors::{PgError, Sql, failed_to};
 use super::format;
 use super::link::{Held, Link};
+use super::progress;
 use crate::error::CatalogError;
 use crate::store::Stored;
 use std::time::Duration;
@@ -97,6 +98,8 @@ async fn claim_once(link: &Link, held: &Held, claim: &Claim<'_>, place: &str) ->
          expires = clock_timestamp() + make_interval(secs => $3) RETURNING epoch";
     let row = session.row(claimed, &[&claim.node, &claim.host, &LEASE_SECONDS]).await.map_err(&failed)?;
     let epoch: i64 = row.try_get(0).map_err(PgError::from).map_err(&failed)?;
+    // It was that of the owner before.
+    session.execute("DELETE FROM meta WHERE key = $1", &[&progress::KEY]).await.map_err(&failed)?;
     // If its answer is lost, the next try claims once more.
     session.batch("COMMIT").await.map_err(&failed)?;
     link.set_epoch(epoch);

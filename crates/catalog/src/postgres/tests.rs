@@ -150,6 +150,37 @@ async fn a_claim_says_whether_the_process_before_it_may_be_running() {
 }
 
 #[tokio::test]
+async fn an_owner_tells_how_far_its_tables_are() {
+    let database = Database::default();
+    let (owner, claimed) = database.claimed("n", None).await.unwrap();
+    let reader = PostgresStore::read(&database.options).await.unwrap();
+    assert_eq!(reader.owner().await.unwrap(), Some((claimed.id.clone(), "n".to_owned())));
+    assert_eq!(reader.lag().await.unwrap(), None);
+    owner.tell_progress(&|| Some(Duration::from_secs(100))).await.unwrap();
+    let lag = reader.lag().await.unwrap().expect("it was told");
+    assert!((Duration::from_secs(100)..Duration::from_secs(160)).contains(&lag), "{lag:?}");
+    owner.tell_progress(&|| None).await.unwrap();
+    let lag = reader.lag().await.unwrap().expect("it was told");
+    assert!(lag < Duration::from_secs(60), "{lag:?}");
+    owner.tell_end().await.unwrap();
+    assert_eq!(reader.lag().await.unwrap(), Some(Duration::ZERO));
+    database.expire();
+    let (next, _) = database.claimed("n", Some(&claimed.id)).await.unwrap();
+    assert_eq!(reader.lag().await.unwrap(), None, "what the one before has told does not count");
+    owner.tell_end().await.unwrap();
+    assert_eq!(reader.lag().await.unwrap(), None, "nor what it tells later");
+    next.tell_end().await.unwrap();
+    assert_eq!(reader.lag().await.unwrap(), Some(Duration::ZERO));
+    // A reader changes nothing, and says nothing for the owner.
+    reader.try_writing().await;
+    assert!(reader.write_trouble().is_none());
+    reader.tell_progress(&|| None).await.unwrap();
+    assert_eq!(reader.lag().await.unwrap(), Some(Duration::ZERO));
+    let refused = reader.meta_put("k", "v", &[]).await.unwrap_err().to_string();
+    assert!(refused.contains("opened for reading only"), "{refused}");
+}
+
+#[tokio::test]
 async fn a_catalog_has_one_owner_and_says_which() {
     let database = Database::default();
     let (owner, id) = database.claim("n", None).await.unwrap();

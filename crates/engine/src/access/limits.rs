@@ -33,6 +33,9 @@ const RETRY_OF_CONCURRENT: Duration = Duration::from_secs(1);
 const DRAINING: &str = "The server is being decommissioned and takes no loads until CANCEL DECOMMISSION BACKEND or its next start";
 /// The refusal of a server that has lost what it owned.
 const TAKEN_OVER: &str = "Another process of this server has taken over its catalog and tables, and this one takes no loads any more: send them there";
+/// The refusal of a node that reads the tables of another server, in MySQL's words.
+const ONLY_READS: &str = "The MySQL server is running with the --read-only option so it cannot execute this statement: it takes no loads; send it to the \
+     server that writes";
 /// How often a job that waits looks whether a limit was changed.
 const JOB_LOOK: Duration = Duration::from_secs(1);
 const JOB_LOOK_MIN: Duration = Duration::from_millis(5);
@@ -141,6 +144,8 @@ pub(crate) enum Closed {
     Draining = 1,
     /// Another process owns what this one has written to.
     TakenOver = 2,
+    /// The tables are another server's.
+    OnlyReads = 3,
 }
 
 impl Closed {
@@ -148,6 +153,7 @@ impl Closed {
         match value {
             1 => Some(Self::Draining),
             2 => Some(Self::TakenOver),
+            3 => Some(Self::OnlyReads),
             _ => None,
         }
     }
@@ -156,6 +162,7 @@ impl Closed {
         match self {
             Self::Draining => DRAINING,
             Self::TakenOver => TAKEN_OVER,
+            Self::OnlyReads => ONLY_READS,
         }
     }
 }
@@ -166,7 +173,8 @@ pub(crate) struct LimitReached {
     owner: Owner,
     property: UserProperty,
     value: u64,
-    /// The time after which the request may succeed; `None` for connections, which end when their clients want.
+    /// The time after which the request may succeed; `None` for connections, which end when their clients want, and for loads that
+    /// another server takes.
     pub retry_after: Option<Duration>,
 }
 
@@ -199,6 +207,7 @@ impl From<LimitReached> for SqlError {
     fn from(reached: LimitReached) -> Self {
         let code = match reached.owner {
             Owner::User(_) => ErrorCode::UserLimit,
+            Owner::Closed(Closed::OnlyReads) => ErrorCode::OnlyReads,
             Owner::Table(_) | Owner::Server | Owner::Closed(_) => ErrorCode::Busy,
         };
         Self::new(code, reached.to_string())
@@ -610,7 +619,7 @@ impl Limits {
             owner: closed.map_or(Owner::Server, Owner::Closed),
             property: UserProperty::MaxConcurrentLoads,
             value: loads_max,
-            retry_after: Some(RETRY_OF_CONCURRENT),
+            retry_after: (closed != Some(Closed::OnlyReads)).then_some(RETRY_OF_CONCURRENT),
         })
     }
 

@@ -50,6 +50,13 @@ impl Names {
         self.databases.read().get(name).map(|database| database.id).ok_or_else(|| unknown_database(name))
     }
 
+    /// Replaces all names at once.
+    pub fn replace(&self, all: Vec<(String, DbId, BTreeMap<String, Arc<Table>>)>) {
+        let databases = all.into_iter().map(|(name, id, tables)| (name, Database { id, tables }));
+        *self.databases.write() = databases.collect();
+        self.changed();
+    }
+
     pub fn add_database(&self, name: &str, id: DbId) {
         self.databases.write().entry(name.to_owned()).or_insert(Database { id, tables: BTreeMap::new() });
         self.changed();

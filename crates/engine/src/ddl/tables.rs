@@ -568,5 +568,6 @@ fn changed_partitions(old: &TableDef, new: &TableDef) -> (Option<Partitions>, Op
 }
 
 pub(crate) fn table_error(error: tributary_table::TableError) -> SqlError {
-    SqlError::detail(ErrorCode::Unknown, error.to_string())
+    let is_old = matches!(error, tributary_table::TableError::TooOld { .. });
+    SqlError::detail(if is_old { ErrorCode::Busy } else { ErrorCode::Unknown }, error.to_string())
 }

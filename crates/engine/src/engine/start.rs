@@ -21,6 +21,7 @@ use crate::ddl::change::records;
 use crate::ddl::{Ddl, DdlParts};
 use crate::files::FileReading;
 use crate::files::outfile::LineFormat;
+use crate::follow::Follower;
 use crate::generated::GeneratedColumns;
 use crate::jobs::{ServerJobParts, ServerJobs};
 use crate::load::auto_increment::CatalogIncrements;
@@ -67,6 +68,8 @@ const TABLES_OPENED_AT_ONCE: usize = 16;
 const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
 /// How often a change of the server's readiness is looked for, and a catalog that failed is tried.
 const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
+/// How often nodes that read are told how far the tables' files are.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
 /// How often the process looks whether it was frozen.
 const OWNER_INTERVAL: Duration = Duration::from_secs(1);
 /// Minimum interval for checking the recycle bin, which happens at least once per retention time.
@@ -144,12 +147,16 @@ impl Engine {
 
     #[expect(clippy::too_many_lines, reason = "each part is made once, after those that it needs")]
     pub(crate) async fn open_with(
-        options: EngineOptions,
+        mut options: EngineOptions,
         access: impl FnOnce(&Arc<Catalog>) -> Arc<dyn Access>,
         store: impl FnOnce(StoreOptions) -> Result<TableStore, TableError>,
         lines: LineFormat,
     ) -> Result<(Arc<Self>, RecoveryReport), StartError> {
         let started = Instant::now();
+        if options.only_reads() {
+            // Rows arrive at the server that writes.
+            options.ingest.wal_dirs.clear();
+        }
         let lock = state_dir::lock(&options.state_dir)?;
         let metrics = Metrics::new()?;
         let audit = Audit::open(options.audit.clone(), metrics.registry())?;
@@ -171,9 +178,14 @@ impl Engine {
         };
         let store = Arc::new(store(store_options)?);
         table_storage::settle(&options, &store, &node, &catalog).await?;
-        super::records::check(&catalog.jobs(&node.id()).await?)?;
-        records::complete(&catalog, &store, &node.id()).await?;
-        let tables = open_tables(&catalog, &store).await?;
+        let tables = if options.only_reads() {
+            // They are opened when the follower looks first.
+            Vec::new()
+        } else {
+            super::records::check(&catalog.jobs(&node.id()).await?)?;
+            records::complete(&catalog, &store, &node.id()).await?;
+            open_tables(&catalog, &store).await?
+        };
         let wal_dirs = wal_dirs::to_open(&node, &options.state_dir, &options.ingest.wal_dirs)?;
         private_directories(&options)?;
         let (ingest, report) = Ingest::open(
@@ -226,6 +238,10 @@ impl Engine {
             memory: OnceLock::new(),
             backup: Mutex::default(),
             jobs: OnceLock::new(),
+        });
+        let follower = options.only_reads().then(|| {
+            let (names, limits) = (Arc::clone(&facts.names), Arc::clone(&facts.limits));
+            Arc::new(Follower::new(Arc::clone(&catalog), Arc::clone(&store), names, limits))
         });
         let spill =
             Spill { directory: empty_directory(options.state_dir.join("spill"))?, limit_bytes: disk_bytes };
@@ -281,6 +297,7 @@ impl Engine {
             backing_up: tokio::sync::Mutex::default(),
             verifier,
             ownership,
+            follower,
             running: Running { background: Mutex::default(), _shown: shown, node, wal_dirs, _lock: lock },
         });
         let started = format!(
@@ -296,6 +313,12 @@ impl Engine {
 
     /// Takes up the work of the last run, and starts work in the background.
     async fn take_up(self: &Arc<Self>) -> Result<(), SqlError> {
+        if let Some(follower) = &self.follower {
+            self.limits().close(Closed::OnlyReads);
+            follower.look().await;
+            self.start_background();
+            return Ok(());
+        }
         self.ddl.keep_recycled_files();
         self.ddl.drop_unfinished_tables().await?;
         self.ddl.drop_left_beside().await?;
@@ -307,19 +330,26 @@ impl Engine {
     }
 
     fn start_background(self: &Arc<Self>) {
-        let mut tasks = self.ingest.start_maintenance();
-        tasks.extend([
-            self.repeat("purging_jobs", Self::purge_ended),
-            self.repeat("scheduling_partitions", Self::schedule_partitions_now),
-            self.repeat("emptying_recycle_bin", Self::empty_recycle_bin),
+        let mut tasks = vec![
             self.repeat("watching_health", Self::watch_health),
-            self.repeat("watching_the_owner", Self::watch_owner),
             self.repeat("watching", Self::watch),
             self.repeat("writing_audit", Self::write_audit),
             self.repeat("sending_traces", Self::send_traces),
-            self.repeat("draining", Self::drain),
-            self.repeat("verifying", Self::verify_repeatedly),
-        ]);
+        ];
+        if self.follower.is_some() {
+            tasks.push(self.repeat("following", Self::follow));
+        } else {
+            tasks.extend(self.ingest.start_maintenance());
+            tasks.extend([
+                self.repeat("purging_jobs", Self::purge_ended),
+                self.repeat("scheduling_partitions", Self::schedule_partitions_now),
+                self.repeat("emptying_recycle_bin", Self::empty_recycle_bin),
+                self.repeat("watching_the_owner", Self::watch_owner),
+                self.repeat("telling_progress", Self::tell_progress),
+                self.repeat("draining", Self::drain),
+                self.repeat("verifying", Self::verify_repeatedly),
+            ]);
+        }
         self.running.background.lock().extend(tasks);
     }
 
@@ -386,6 +416,26 @@ impl Engine {
         Pause::As(self.options.dynamic_partition_interval.clone())
     }
 
+    /// Takes what the server that writes has.
+    async fn follow(self: Arc<Self>) -> Duration {
+        match &self.follower {
+            Some(follower) => follower.look().await,
+            None => HEALTH_INTERVAL,
+        }
+    }
+
+    /// Tells nodes that only read how far the tables' files are.
+    async fn tell_progress(self: Arc<Self>) -> Duration {
+        if self.ownership.may_end() && self.ownership.lost_to().is_none() {
+            let oldest = || self.names().all_tables().iter().filter_map(|table| table.unflushed_for()).max();
+            if let Err(error) = self.catalog.tell_progress(oldest).await {
+                // A database that is away is a problem of its own.
+                tracing::debug!(%error, "nodes that read were not told how far the tables are");
+            }
+        }
+        PROGRESS_INTERVAL
+    }
+
     /// Notes that the process runs. It waits for nothing: a pause is taken for a freeze.
     async fn watch_owner(self: Arc<Self>) -> Duration {
         self.ownership.runs();
@@ -394,6 +444,9 @@ impl Engine {
 
     /// Says that this process lives, and learns whether another one has taken over what it owns.
     async fn ask_for_the_owner(&self) {
+        if self.follower.is_some() {
+            return;
+        }
         let question = self.ownership.ask();
         self.catalog.keep_up().await;
         let lost = self.catalog.write_trouble().filter(|trouble| trouble.is_lost);
@@ -439,6 +492,7 @@ impl Engine {
             rejected: ingest.rejected_counts(),
             health: self.health(),
             taken_over: self.ownership.lost_to(),
+            behind: self.complaint(),
             catalog_away: self.catalog.write_trouble().filter(|trouble| trouble.is_away),
             failures: self.requests.failures.recent(Instant::now()),
             jobs: self.jobs.routine_views(),
@@ -478,6 +532,13 @@ impl Engine {
         self.ingest.shutdown().await;
         if let Err(error) = wal_dirs.forget_empty(node, &self.ingest) {
             tracing::warn!(%error, "the list of write-ahead logs stays as it was");
+        }
+        let tables = self.names().all_tables();
+        if self.follower.is_none()
+            && tables.iter().all(|table| table.unflushed_for().is_none())
+            && let Err(error) = self.catalog.tell_end().await
+        {
+            tracing::warn!(%error, "nodes that read were not told that the tables are complete");
         }
         self.catalog.close().await;
     }

@@ -172,6 +172,10 @@ impl HttpLoads {
         let arrived = Instant::now();
         let admitted = match self.0.loads.admit(principal, &table, &traits) {
             Ok(admitted) => admitted,
+            // Nothing becomes of a load that is sent here again.
+            Err(reached) if reached.retry_after.is_none() => {
+                return LoadAnswer::from_sql_error(&SqlError::from(reached));
+            }
             Err(reached) => return LoadAnswer::limited(&reached, reached.retry_after),
         };
         let memory = self.0.ingest.memory();
@@ -669,6 +673,7 @@ impl InspectService for HttpLoads {
         let found = self.0.gate.table(principal, Privilege::Select, None, Some(db), table);
         self.looked(principal, (&format!("GET /api/{db}/{table}/_count"), "SHOW"), db, begun, &found);
         let table = found?;
+        table.check_staleness().map_err(table_error)?;
         let snapshot = table.settled().await;
         Ok(snapshot.map_err(table_error)?.rows())
     }

@@ -106,6 +106,9 @@ pub(crate) async fn open(options: &EngineOptions) -> Result<Opened, StartError> 
     let disk: Arc<dyn Disk> = Arc::new(OsDisk);
     let found = NodeFile::read(Arc::clone(&disk), &options.state_dir)?;
     let known = found.as_ref().and_then(NodeFile::catalog);
+    if options.only_reads() {
+        return of_another(options, found, disk).await;
+    }
     match (&options.catalog_database, known) {
         (Some(database), known) => in_database(options, database, found, known, disk).await,
         (None, Some(_)) => Err(StartError::CatalogElsewhere { directory: options.state_dir.clone() }),
@@ -114,6 +117,28 @@ pub(crate) async fn open(options: &EngineOptions) -> Result<Opened, StartError> 
             Ok(Opened { node, catalog, claimed: None })
         }
     }
+}
+
+/// Opens the catalog of another server, which it goes on owning, to read it.
+async fn of_another(
+    options: &EngineOptions,
+    found: Option<NodeFile>,
+    disk: Arc<dyn Disk>,
+) -> Result<Opened, StartError> {
+    let dir = &options.state_dir;
+    let writes = |file: &NodeFile| file.catalog().is_some() || !file.wal_dirs().is_empty();
+    let location = match &options.catalog_database {
+        Some(database) if !found.as_ref().is_some_and(writes) && !dir.join(CATALOG_FILE).exists() => {
+            CatalogLocation::Postgres(database.clone())
+        }
+        _ => return Err(StartError::DirectoryOfWriter { directory: dir.clone() }),
+    };
+    let catalog = Arc::new(Catalog::open(&location).await?);
+    let node = match found {
+        Some(file) => file,
+        None => NodeFile::create(disk, dir)?,
+    };
+    Ok(Opened { node, catalog, claimed: None })
 }
 
 /// Opens the catalog in PostgreSQL.

@@ -80,7 +80,8 @@ fn warnings(ingest: &Ingest) -> Vec<String> {
         1 => Some("a table is in trouble: the Comment of SHOW TABLE STATUS says why".to_owned()),
         count => Some(format!("{count} tables are in trouble: the Comments of SHOW TABLE STATUS say why")),
     };
-    let log = (ingest.wal_available_bytes() == 0).then(|| {
+    let has_log = !ingest.wal_spaces().is_empty();
+    let log = (has_log && ingest.wal_available_bytes() == 0).then(|| {
         "the write-ahead logs have used their group_commit_wal_max_disk_limit: async loads are answered as in sync mode"
             .to_owned()
     });

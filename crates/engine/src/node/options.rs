@@ -106,6 +106,13 @@ pub struct EngineOptions {
     pub query: QueryOptions,
 }
 
+impl EngineOptions {
+    /// Whether the tables are those of another server, and only read.
+    pub(crate) const fn only_reads(&self) -> bool {
+        self.store.max_staleness.is_some()
+    }
+}
+
 /// The storage root: a local directory, as a path or a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StorageRoot {

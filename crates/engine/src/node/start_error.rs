@@ -93,6 +93,11 @@ pub enum StartError {
          started once, and the server must not run", directory.display()
     )]
     NoServer { directory: PathBuf },
+    #[error(
+        "the directory {} is that of a server with rows or a catalog of its own, and read_only is true. Nothing was changed. Give the node \
+         that reads a storage_root_path of its own, for its cache and what queries spill", directory.display()
+    )]
+    DirectoryOfWriter { directory: PathBuf },
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error(transparent)]

@@ -41,7 +41,8 @@ pub(crate) fn write_claim(options: &EngineOptions, claimed: Option<&Claimed>) ->
     Some(WriteClaim { id: claimed.id.clone(), is_takeover: claimed.is_takeover })
 }
 
-/// Compares the setting with what the node's file says, and claims a store that is new.
+/// Compares the setting with what the node's file says, and claims a store that is new. That of another server must be the owner's of
+/// the catalog.
 ///
 /// # Errors
 /// [`StartError::TablesElsewhere`], [`StartError::TablesHere`]; those of [`TableStore::claim`].
@@ -51,6 +52,10 @@ pub(crate) async fn settle(
     node: &NodeFile,
     catalog: &Catalog,
 ) -> Result<(), StartError> {
+    if options.only_reads() {
+        let owner = catalog.owner().await?.map(|(_, server)| server).unwrap_or_default();
+        return Ok(store.check_owner(&owner).await?);
+    }
     let known = node.table_storage();
     let wanted = options.table_storage.as_ref().map(|given| given.location.to_string());
     let Some(url) = &wanted else {

@@ -44,6 +44,7 @@ pub(super) fn rows(
         LiveTable::FileCache if shows_server() => file_cache(facts),
         LiveTable::Memory if shows_server() => memory(facts),
         LiveTable::TableWork => table_work(facts, shows),
+        LiveTable::FollowedTables => followed_tables(facts, shows),
         LiveTable::Logs
         | LiveTable::Samples
         | LiveTable::Events
@@ -57,6 +58,26 @@ pub(super) fn rows(
 fn shown_tables(facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> HashMap<TableId, Arc<TableDef>> {
     let tables = facts.names.all_tables();
     tables.iter().map(|table| table.def()).filter(|def| shows(def)).map(|def| (def.id, def)).collect()
+}
+
+/// Tables that another server writes, with the age of what is known of them.
+fn followed_tables(facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> Vec<Vec<Cell>> {
+    let tables = facts.names.all_tables();
+    let followed = tables.iter().filter_map(|table| Some((table.snapshot(), table.staleness()?)));
+    let mut followed: Vec<_> = followed.filter(|(snapshot, _)| shows(&snapshot.def)).collect();
+    followed.sort_by(|(a, _), (b, _)| (&a.def.db, &a.def.name).cmp(&(&b.def.db, &b.def.name)));
+    followed
+        .into_iter()
+        .map(|(snapshot, staleness)| {
+            vec![
+                snapshot.def.db.as_str().into(),
+                snapshot.def.name.as_str().into(),
+                snapshot.delta_version.into(),
+                staleness.age.map(millis).into(),
+                staleness.failure.into(),
+            ]
+        })
+        .collect()
 }
 
 fn group_queues(facts: &Facts, shows: impl Fn(&TableDef) -> bool) -> Vec<Vec<Cell>> {

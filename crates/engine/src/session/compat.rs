@@ -7,6 +7,7 @@ use super::EngineSession;
 use crate::access::interrupt::Interrupt;
 use crate::access::{Object, Privilege};
 use crate::answer::{Answer, Done};
+use crate::follow::refusal;
 use std::sync::Arc;
 use tributary_query::{Grid, ScalarValue};
 use tributary_sql::{Maintenance, Name, SavepointVerb, SelectQuery, Statement, WithoutEffect};
@@ -101,10 +102,45 @@ fn writes(statement: &Statement) -> bool {
     }
 }
 
+/// Whether a node that only reads runs the statement: it changes nothing but the session and the process.
+fn is_for_readers(statement: &Statement) -> bool {
+    match statement {
+        Statement::Empty
+        | Statement::Query(_)
+        | Statement::SelectInto { .. }
+        | Statement::Outfile(_)
+        | Statement::Explain(_)
+        | Statement::Compute(_)
+        | Statement::Show(_)
+        | Statement::Describe { .. }
+        | Statement::DescribeFunction(_)
+        | Statement::Use { .. }
+        | Statement::Begin { .. }
+        | Statement::Commit
+        | Statement::Rollback
+        | Statement::Savepoint { .. }
+        | Statement::Sync { .. }
+        | Statement::WithoutEffect(_)
+        | Statement::Maintain { .. }
+        | Statement::Prepare { .. }
+        | Statement::Execute { .. }
+        | Statement::Deallocate { .. }
+        | Statement::Kill(_)
+        | Statement::ReloadTls
+        | Statement::SetConfig(_) => true,
+        // Passwords and global variables are in the catalog.
+        Statement::Set(_) => statement.change().is_none(),
+        _ => false,
+    }
+}
+
 impl EngineSession {
     /// # Errors
-    /// The transaction only reads, or all of the session do.
+    /// The transaction only reads, or all of the session do, or all of the node.
     pub(super) fn check_writes(&self) -> Result<(), SqlError> {
+        if self.engine.follower().is_some() {
+            return Err(refusal("this node only reads"));
+        }
         let own = self.transaction.as_ref().and_then(|transaction| transaction.only_reads);
         if !own.unwrap_or(self.variables.values().transaction_read_only) {
             return Ok(());
@@ -115,6 +151,10 @@ impl EngineSession {
 
     /// [`EngineSession::check_writes`] of a statement that writes.
     pub(super) fn check_access_mode(&self, statement: &Statement) -> Result<(), SqlError> {
+        if self.engine.follower().is_some() && !is_for_readers(statement) {
+            let what = format!("this node only reads, and {} changes the server", statement.kind());
+            return Err(refusal(&what));
+        }
         if writes(statement) { self.check_writes() } else { Ok(()) }
     }
 

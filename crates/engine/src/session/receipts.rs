@@ -9,7 +9,7 @@ use crate::answer::Answer;
 use std::sync::Arc;
 use tributary_ingest::IngestError;
 use tributary_sql::{InsertSource, Statement};
-use tributary_types::{SqlError, TransactionStatus, TxnId};
+use tributary_types::{ErrorCode, SqlError, TransactionStatus, TxnId};
 
 /// Own transactions that are remembered at most; then the oldest are looked at.
 const OWN_WRITES_MAX: usize = 1024;
@@ -47,7 +47,12 @@ impl EngineSession {
     pub(super) async fn sync(&mut self, receipt: Option<TxnId>) -> Result<Answer, SqlError> {
         match receipt {
             Some(receipt) => self.wait_for(receipt).await?,
-            None => self.interrupt().wait(self.engine.ingest.sync()).await?,
+            None => match self.engine.follower() {
+                Some(follower) => {
+                    self.interrupt().or_after(self.query_timeout()).wait(follower.catch_up()).await?;
+                }
+                None => self.interrupt().wait(self.engine.ingest.sync()).await?,
+            },
         }
         Ok(Answer::ok())
     }
@@ -71,6 +76,13 @@ impl EngineSession {
     }
 
     async fn wait_for(&mut self, receipt: TxnId) -> Result<(), SqlError> {
+        if self.engine.follower().is_some() {
+            let text = format!(
+                "receipt {receipt}: only the server that writes knows its receipts. Read there, or say SYNC here before, which waits until \
+                 this node has everything that was visible there"
+            );
+            return Err(SqlError::detail(ErrorCode::OnlyReads, text));
+        }
         if let Some(info) = self.engine.ingest.transactions().by_id(receipt) {
             let object = Object::Table { db: &info.table_ref.db, table: &info.table_ref.table };
             if !self.engine.gate.allows(&self.principal, Privilege::Show, object) {

@@ -8,7 +8,7 @@ use crate::answer::{Answer, Rows};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
-use tributary_query::{Nested, QueryResult, ResultColumn, ScalarValue, SessionView, Stop};
+use tributary_query::{Nested, QueryResult, ResultColumn, ScalarValue, SessionView, Stop, begins};
 use tributary_sql::{Explain, FileCall, Name, SelectQuery, Show, Statement};
 use tributary_types::{ErrorCode, SqlError, UserProperty};
 
@@ -43,7 +43,14 @@ impl EngineSession {
         let view = SessionView { stop: Some(self.planning_stop(timeout)), ..self.view() };
         let interrupt = self.interrupt().or_after(timeout);
         let nested = if self.door.has_nested_values() { Nested::Kept } else { Nested::Shown };
-        let result = interrupt.wait(self.queries.query_with(&view, query, params, nested)).await??;
+        let mut result = interrupt.wait(self.queries.query_with(&view, query, params, nested)).await??;
+        if let Some(follower) = self.engine.follower()
+            && !interrupt.wait(begins(&mut result)).await?
+        {
+            // The writer has deleted a file that it replaced long ago: the newest state of the tables has others.
+            follower.look().await;
+            result = interrupt.wait(self.queries.query_with(&view, query, params, nested)).await??;
+        }
         let shows_states = self.variables.values().return_object_data_as_binary;
         let result = if shows_states { result } else { result.without_states() };
         Ok(self.rows(result, rows_max, interrupt, admitted))

@@ -7,6 +7,7 @@
 use super::problems::ProblemKind;
 use super::process::descriptors;
 use crate::access::failures::{ClientFailures, FailureKind};
+use crate::follow::Complaint;
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -152,6 +153,8 @@ pub(crate) struct Looked<'a> {
     pub health: Health,
     /// The process that has taken over what this one owned.
     pub taken_over: Option<Arc<str>>,
+    /// The rows of a node that only reads are old, or stay as they are.
+    pub behind: Option<Complaint>,
     /// The catalog's database can't be reached.
     pub catalog_away: Option<CatalogTrouble>,
     pub failures: Vec<ClientFailures>,
@@ -199,6 +202,7 @@ impl Memory {
         let mut found = Vec::new();
         found.extend(of_health(&looked.health));
         found.extend(looked.taken_over.as_deref().map(of_owner));
+        found.extend(looked.behind.as_ref().map(of_reader));
         found.extend(looked.catalog_away.as_ref().map(of_catalog));
         found.extend(looked.collector.as_ref().map(of_collector));
         found.extend(looked.logs.iter().flat_map(|log| self.of_log(looked, log, now)));
@@ -390,6 +394,18 @@ fn of_owner(reason: &str) -> Finding {
             "Stop this process: it takes no loads, and its queries show the tables as they were before. Loads whose answer was that they \
              may be in its log: look in the tables before sending them again.",
         )
+}
+
+fn of_reader(complaint: &Complaint) -> Finding {
+    let finding = Finding::new(ProblemKind::ReaderBehind, sentence(&complaint.text));
+    let finding = match &complaint.cause {
+        Some(cause) => finding.cause(cause),
+        None => finding.cause("The server that writes was not heard of, or has not moved its rows to files."),
+    };
+    finding.way_out(
+        "Look at the server that writes, at PostgreSQL and at the store of the tables. Queries of rows that are older than \
+         max_staleness_second are refused until then.",
+    )
 }
 
 fn of_catalog(trouble: &CatalogTrouble) -> Finding {

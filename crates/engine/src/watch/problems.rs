@@ -37,6 +37,7 @@ pub(crate) enum ProblemKind {
     WorkEnded,
     NotReady,
     TakenOver,
+    ReaderBehind,
     CatalogAway,
     GroupStranded,
     TableWrong,
@@ -62,10 +63,11 @@ pub(crate) enum ProblemKind {
 }
 
 impl ProblemKind {
-    const ALL: [Self; 24] = [
+    const ALL: [Self; 25] = [
         Self::WorkEnded,
         Self::NotReady,
         Self::TakenOver,
+        Self::ReaderBehind,
         Self::CatalogAway,
         Self::GroupStranded,
         Self::TableWrong,
@@ -95,6 +97,7 @@ impl ProblemKind {
             Self::WorkEnded => "WORK_ENDED",
             Self::NotReady => "NOT_READY",
             Self::TakenOver => "TAKEN_OVER",
+            Self::ReaderBehind => "READER_BEHIND",
             Self::CatalogAway => "CATALOG_AWAY",
             Self::GroupStranded => "GROUP_STRANDED",
             Self::TableWrong => "TABLE_WRONG",
@@ -136,7 +139,9 @@ impl ProblemKind {
     const fn patience(self) -> Duration {
         match self {
             Self::SlowLog => Duration::from_secs(3),
-            Self::TableLags | Self::LoadsWaitForMemory | Self::JobBehind => Duration::from_secs(5),
+            Self::TableLags | Self::LoadsWaitForMemory | Self::JobBehind | Self::ReaderBehind => {
+                Duration::from_secs(5)
+            }
             Self::FlushStuck => Duration::from_secs(8),
             _ => Duration::ZERO,
         }

@@ -165,6 +165,12 @@ impl LogState {
         self.metadata.configuration().get(TABLE_ID_KEY).map(String::as_str)
     }
 
+    /// The version of the schema that the log's rows have, as it was written.
+    pub(crate) fn schema_version(&self) -> Option<SchemaVersion> {
+        let version = self.metadata.configuration().get(SCHEMA_VERSION_KEY);
+        version.and_then(|text| u32::from_str(text).ok()).map(SchemaVersion)
+    }
+
     /// Replaces this state by the newly read `fresh` one and returns the changes.
     pub(crate) fn advance(&mut self, fresh: Self) -> LogChange {
         let is_there = |known: &LiveFile| fresh.live.get(known.path()).is_some_and(|new| new.is_same(known));

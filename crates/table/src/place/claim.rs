@@ -99,6 +99,30 @@ impl TableStore {
         Ok(())
     }
 
+    /// Checks that the tables in this root are those of a server.
+    ///
+    /// # Errors
+    /// [`TableError::StoreUnfit`]: they are another's, or there are none. [`TableError::Storage`]: the store did not answer.
+    pub async fn check_owner(&self, server: &str) -> Result<(), TableError> {
+        let url = self.root_url().to_string();
+        let prefix = Path::from_url_path(self.root_url().path())
+            .map_err(|error| TableError::BadRoot { url: url.clone(), reason: error.to_string() })?;
+        let path = prefix.join(NAME);
+        let reason = match self.owner(&self.object_store(), &path).await? {
+            Some(owner) if owner.server == server => return Ok(()),
+            Some(owner) => format!(
+                "the tables of the server {} are in it (its object {path}), and the catalog is that of {server}: name catalog_url and \
+                 table_storage of one server",
+                owner.server
+            ),
+            None => format!(
+                "no server's tables are in it: its object {path} is missing. Name the table_storage of the server {server}, which must have \
+                 been started once"
+            ),
+        };
+        Err(TableError::StoreUnfit { url, reason })
+    }
+
     async fn owner(&self, store: &Arc<dyn ObjectStore>, path: &Path) -> Result<Option<Owner>, TableError> {
         let url = self.root_url();
         let failed = || TableError::storage(format!("reading '{path}' in {url}"));
@@ -144,6 +168,12 @@ mod tests {
         one.claim(false).await.expect("a free root");
         one.claim(false).await.expect("its own, of a start that ended early");
         one.claim(true).await.expect("its own");
+        one.check_owner("one").await.expect("its tables");
+        let other = one.check_owner("two").await.unwrap_err().to_string();
+        assert!(other.contains("the tables of the server one are in it"), "{other}");
+        let empty =
+            store(&Arc::new(InMemory::new()), "reader").check_owner("one").await.unwrap_err().to_string();
+        assert!(empty.contains("lake/one/_tributary_server.json is missing"), "{empty}");
         for was_claimed in [false, true] {
             let taken = two.claim(was_claimed).await.unwrap_err().to_string();
             assert!(taken.contains("the tables of the server one are in it"), "{taken}");

@@ -1,7 +1,7 @@
 //! One storage root: creates, opens and removes tables in it.
 
 use crate::error::TableError;
-use crate::log::{DeltaLog, Writer, Written, commit_info};
+use crate::log::{DeltaLog, Written, commit_info};
 use crate::options::StoreOptions;
 use crate::place::cache::{CacheFacts, ReadCache};
 use crate::place::deadline::Deadline;
@@ -177,10 +177,9 @@ impl TableStore {
         let store: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(Arc::clone(objects), prefix.clone()));
         let log_store =
             default_logstore(Arc::clone(&store), Arc::clone(objects), &url, &StorageConfig::default());
-        let writer = Writer { node: self.options.node.clone(), epoch: self.options.epoch };
         Ok(Arc::new(TableRoot {
             store,
-            log: DeltaLog::new(log_store, writer, self.options.claim.clone(), location.to_owned()),
+            log: DeltaLog::new(log_store, &self.options, location.to_owned()),
             options: Arc::clone(&self.options),
             zstd: self.zstd,
             url,
@@ -212,13 +211,17 @@ impl TableStore {
     }
 
     /// Opens the table and updates its log to `def` if the catalog is ahead: a schema change that a crash interrupted is
-    /// completed, including the rewriting of files.
+    /// completed, including the rewriting of files. The table of another server is opened as it is.
     ///
     /// # Errors
     /// [`TableError::NotFound`] without a log, [`TableError::LocationTaken`] with another table's,
     /// [`TableError::UnsupportedLog`] when another writer used features that we cannot read.
     pub async fn open(&self, def: &Arc<TableDef>) -> Result<Arc<Table>, TableError> {
-        Table::open(self.root(&def.location)?, def).await
+        let root = self.root(&def.location)?;
+        match self.options.max_staleness {
+            None => Table::open(root, def).await,
+            Some(_) => Table::open_followed(root, def).await,
+        }
     }
 
     /// The number of the last heavy schema change in the table's Delta log, or `None`.
@@ -238,6 +241,9 @@ impl TableStore {
     /// all are.
     pub async fn remove(&self, location: &str) -> Result<(), TableError> {
         let root = self.root(location)?;
+        if self.options.max_staleness.is_some() {
+            return Err(TableError::OnlyRead { location: location.to_owned() });
+        }
         let Some(_allowed) = self.deletions.allowed() else {
             return Err(TableError::FilesKept { location: location.to_owned() });
         };

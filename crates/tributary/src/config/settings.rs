@@ -140,6 +140,12 @@ settings! {
     /// Disk in `storage_root_path` that the cache of data files of `table_storage` may take: a percentage of what is free for it at the start, or bytes. 0: no cache.
     table_cache_limit: Option<Portion> = "10%", optional_portion();
 
+    /// Whether this node only reads the tables of another server: those of `table_storage`, with the names and users in `catalog_url`. `tributary serve --read-only` sets it.
+    read_only: bool = "false", flag();
+
+    /// With `read_only`: age of rows above which queries are refused, with an error that clients retry. Rows reach this node when the server that writes has moved them to files, after `flush_age_ms` at the latest. 0: any age.
+    max_staleness_second: Duration = "300", seconds(0, COUNT_MAX), live;
+
     /// Rights that created files and directories do not give to group and others, as in a shell. `027` lets a group read the Delta tables; the logs, the catalog, keys and error logs stay private.
     umask: u32 = "077", umask();
 

@@ -91,6 +91,7 @@ mod poisoned;
 mod privileges;
 mod problems;
 mod python;
+mod readers;
 mod receipts;
 mod recycle;
 mod rejected_rows;

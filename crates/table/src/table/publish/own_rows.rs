@@ -65,6 +65,7 @@ impl OwnRows {
             updates: AtomicUsize::new(0),
             copies: AtomicUsize::new(0),
             bounds: parking_lot::Mutex::default(),
+            followed: None,
             failures: Failures::default(),
         };
         Ok(Self { table: Arc::new(copy), base })

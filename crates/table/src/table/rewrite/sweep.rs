@@ -27,7 +27,7 @@ impl Table {
     /// # Errors
     /// [`TableError::Storage`], [`TableError::Delta`], and [`TableError::Local`] for staged files. It may be repeated.
     pub async fn sweep(&self) -> Result<SweepReport, TableError> {
-        if self.keeps_all_files.load(Ordering::Relaxed) {
+        if self.followed.is_some() || self.keeps_all_files.load(Ordering::Relaxed) {
             return Ok(SweepReport::default());
         }
         let Some(_allowed) = self.root.deletions.allowed() else { return Ok(SweepReport::default()) };

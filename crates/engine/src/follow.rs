@@ -1,0 +1,192 @@
+//! A node that only reads: it follows the catalog and the tables of a server that writes them.
+//!
+//! Invariant: names, rights and tables are those of one state of the catalog, and a table's rows those of one version of its Delta log.
+//! What a look has found is as old as the question that the look began with. Not here: how old a query's rows may be, which the tables
+//! check, and statements, which are refused where they are dispatched.
+
+use crate::access::limits::Limits;
+use crate::access::names::Names;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tributary_catalog::Catalog;
+use tributary_table::{Table, TableError, TableStore};
+use tributary_types::{ErrorCode, SqlError, TableDef, TableId, TableRole};
+
+/// The pause between two looks.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Tables that are looked at, or opened, at a time.
+const AT_ONCE: usize = 16;
+
+/// The refusal of a statement by a node that only reads, in MySQL's words.
+pub(crate) fn refusal(what: &str) -> SqlError {
+    let text = format!(
+        "The MySQL server is running with the --read-only option so it cannot execute this statement: {what}; send it to the server \
+         that writes"
+    );
+    SqlError::new(ErrorCode::OnlyReads, text)
+}
+
+/// Keeps a node's names and tables as those of another server are.
+pub(crate) struct Follower {
+    catalog: Arc<Catalog>,
+    store: Arc<TableStore>,
+    names: Arc<Names>,
+    limits: Arc<Limits>,
+    /// The revision of the catalog that the names are of; 0 if some tables could not be opened.
+    revision: AtomicU64,
+    /// Everything that was visible at the writer then is here.
+    as_of: watch::Sender<Option<Instant>>,
+    /// Why the last look found less than there is.
+    trouble: Mutex<Option<String>>,
+    looking: tokio::sync::Mutex<()>,
+}
+
+/// What is wrong with the rows of a node that only reads.
+pub(crate) struct Complaint {
+    /// Queries are refused.
+    pub is_old: bool,
+    /// The trouble, without a full stop.
+    pub text: String,
+    pub cause: Option<String>,
+}
+
+/// What a look has found.
+struct Look {
+    as_of: Option<Instant>,
+    /// The first thing that failed.
+    trouble: Option<String>,
+}
+
+impl Follower {
+    /// A follower that has not looked yet.
+    pub fn new(
+        catalog: Arc<Catalog>,
+        store: Arc<TableStore>,
+        names: Arc<Names>,
+        limits: Arc<Limits>,
+    ) -> Self {
+        Self {
+            catalog,
+            store,
+            names,
+            limits,
+            revision: AtomicU64::new(0),
+            as_of: watch::Sender::new(None),
+            trouble: Mutex::new(None),
+            looking: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// Looks once, and returns the pause until the next time.
+    pub async fn look(&self) -> Duration {
+        let _looking = self.looking.lock().await;
+        let look = match self.try_to_look().await {
+            Ok(look) => look,
+            Err(error) => Look { as_of: None, trouble: Some(error.detail_text().to_owned()) },
+        };
+        let before = std::mem::replace(&mut *self.trouble.lock(), look.trouble.clone());
+        match (before, look.trouble) {
+            (None, Some(trouble)) => tracing::warn!(trouble, "this node does not get what the writer has"),
+            (Some(_), None) => tracing::info!("this node gets what the writer has again"),
+            _ => {}
+        }
+        if let Some(as_of) = look.as_of {
+            self.as_of.send_modify(|known| *known = (*known).max(Some(as_of)));
+        }
+        INTERVAL
+    }
+
+    async fn try_to_look(&self) -> Result<Look, SqlError> {
+        // Before the question: the answer is at least as old.
+        let asked = Instant::now();
+        let lag = self.catalog.lag().await?;
+        self.catalog.refresh().await?;
+        let as_of = lag.and_then(|lag| asked.checked_sub(lag));
+        let defs: HashMap<TableId, Arc<TableDef>> = self
+            .catalog
+            .all_tables()
+            .into_iter()
+            .filter(|def| def.role != TableRole::Unfinished)
+            .map(|def| (def.id, def))
+            .collect();
+        let mut trouble = self.take_names(&defs).await;
+        let tables = self.names.all_tables();
+        let looks = tables.iter().filter_map(|table| Some((table, defs.get(&table.id())?)));
+        // Boxed, because the compiler cannot prove that a stream of borrowing futures may change threads.
+        let looks: Vec<BoxFuture<'_, _>> =
+            looks.map(|(table, def)| table.follow(def, as_of).boxed()).collect();
+        let failures: Vec<TableError> = futures::stream::iter(looks)
+            .buffer_unordered(AT_ONCE)
+            .filter_map(|outcome| futures::future::ready(outcome.err()))
+            .collect()
+            .await;
+        // A change that is under way is complete in a moment.
+        let failures =
+            failures.into_iter().filter(|error| !matches!(error, TableError::DefinitionBehind { .. }));
+        trouble = failures.map(|error| Some(error.to_string())).fold(trouble, Option::or);
+        let is_complete = trouble.is_none();
+        Ok(Look { as_of: as_of.filter(|_| is_complete), trouble })
+    }
+
+    /// Takes the catalog's names, and opens tables that are new. Returns why one of them could not be.
+    async fn take_names(&self, defs: &HashMap<TableId, Arc<TableDef>>) -> Option<String> {
+        let revision = self.catalog.revision();
+        if self.revision.load(Ordering::Acquire) == revision {
+            return None;
+        }
+        let known: HashMap<TableId, Arc<Table>> =
+            self.names.all_tables().into_iter().map(|table| (table.id(), table)).collect();
+        let missing = defs.values().filter(|def| !known.contains_key(&def.id));
+        let opening: Vec<BoxFuture<'_, _>> = missing.map(|def| self.store.open(def).boxed()).collect();
+        let opened: Vec<_> = futures::stream::iter(opening).buffer_unordered(AT_ONCE).collect().await;
+        let mut trouble = None;
+        let mut tables = known;
+        for outcome in opened {
+            match outcome {
+                Ok(table) => drop(tables.insert(table.id(), table)),
+                Err(error) => {
+                    trouble.get_or_insert_with(|| error.to_string());
+                }
+            }
+        }
+        let databases = self.catalog.databases().into_iter().filter_map(|name| {
+            let id = self.catalog.database_id(&name)?;
+            let own = defs.values().filter(|def| def.db == name);
+            let own = own.filter_map(|def| Some((def.name.clone(), Arc::clone(tables.get(&def.id)?))));
+            Some((name.clone(), id, own.collect()))
+        });
+        self.names.replace(databases.collect());
+        self.limits.refresh();
+        self.revision.store(if trouble.is_none() { revision } else { 0 }, Ordering::Release);
+        trouble
+    }
+
+    /// Waits until everything is here that was visible at the writer when this was called.
+    pub async fn catch_up(&self) {
+        let wanted = Instant::now();
+        let mut as_of = self.as_of.subscribe();
+        // Its sender is this follower.
+        drop(as_of.wait_for(|known| known.is_some_and(|known| known >= wanted)).await);
+    }
+
+    /// Why queries are refused, or will be: what is here is older than `limit`, or does not get newer.
+    pub fn complaint(&self, limit: Duration) -> Option<Complaint> {
+        let age = self.as_of.borrow().map(|as_of| as_of.elapsed());
+        let is_old = !limit.is_zero() && age.is_none_or(|age| age > limit);
+        let cause = self.trouble.lock().clone();
+        if !is_old && cause.is_none() {
+            return None;
+        }
+        let age = match age {
+            Some(age) => format!("{} s old", age.as_secs()),
+            None => "of unknown age: the writer was not heard of".to_owned(),
+        };
+        Some(Complaint { is_old, text: format!("the rows that this node has are {age}"), cause })
+    }
+}

@@ -71,6 +71,7 @@ counts! {
     failed_recoveries: "recoveries cut off or refused",
     shutdowns: "orderly stops",
     kills: "processes killed",
+    woken: "tables flushed by processes that others had taken over from",
     power_cuts: "power cuts",
     groups_finished: "open groups that recovery committed",
     commits_replayed: "commits replayed",

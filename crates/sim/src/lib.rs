@@ -45,6 +45,7 @@ mod run;
 mod scheduling;
 mod shared_job;
 pub mod shares;
+pub mod sleepers;
 mod store;
 pub mod temporary;
 mod together;

@@ -30,6 +30,8 @@ pub struct Plan {
     pub backups: bool,
     /// Whether tables are compared with logs and Delta tables.
     pub audits: bool,
+    /// Whether killed processes were only frozen, and wake while the next one runs.
+    pub wakes: bool,
     /// Every third action changes a table, and the catalog fails often.
     pub changes_often: bool,
     /// The number of tables in 100 that give each row a value of AUTO_INCREMENT.
@@ -80,6 +82,8 @@ impl Plan {
         let records = beside.one_in(3);
         let backups = beside.one_in(4);
         let audits = beside.one_in(3);
+        // A restored backup is another server's.
+        let wakes = beside.one_in(3) && !backups;
         Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
             unique_tables: dice.pick(&[0, 0, 50, 100]),
@@ -96,6 +100,7 @@ impl Plan {
             records,
             backups,
             audits,
+            wakes,
             rounds: dice.between(2, 4),
             clients: dice.between(2, 6),
             actions: dice.between(3, 12),

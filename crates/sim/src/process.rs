@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tributary_ddl::Logs;
 use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, LabelStore, RecoveryReport};
-use tributary_table::{StoreOptions, Table, TableError, TableStore};
+use tributary_table::{StoreOptions, Table, TableError, TableStore, WriteClaim};
 use tributary_types::{
     ColumnDef, DataType, DbId, Live, Portion, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
 };
@@ -35,6 +35,8 @@ pub struct Hardware {
     pub lying: LyingDisk,
     pub store: SimStore,
     pub catalog: SimCatalog,
+    /// Raised by each start, as by each claim of the catalog.
+    pub epoch: Arc<AtomicU64>,
 }
 
 impl Hardware {
@@ -44,7 +46,8 @@ impl Hardware {
         let store = SimStore::new(lying.clone(), dice.split(), Arc::clone(is_dead));
         // A separate stream, which takes nothing from the seed's.
         let of_catalog = Dice::new(dice.clone().next() ^ 0xCA7A_106D);
-        Self { store, catalog: SimCatalog::new(disk.clone(), of_catalog), disk, lying }
+        let epoch = Arc::default();
+        Self { store, catalog: SimCatalog::new(disk.clone(), of_catalog), disk, lying, epoch }
     }
 }
 
@@ -124,6 +127,7 @@ impl Process {
         salt: u64,
         is_dead: &Arc<AtomicBool>,
     ) -> Result<Self, String> {
+        hardware.epoch.fetch_add(1, Ordering::Relaxed);
         let store = table_store(hardware, plan)?;
         complete_changes(hardware, &store).await?;
         let mut tables = Vec::new();
@@ -190,6 +194,8 @@ impl Process {
 pub fn table_store(hardware: &Hardware, plan: &Plan) -> Result<TableStore, String> {
     let options = StoreOptions {
         node: "sim".to_owned(),
+        epoch: hardware.epoch.load(Ordering::Relaxed),
+        claim: plan.wakes.then(|| WriteClaim { id: "sim".to_owned(), is_takeover: true }),
         flush_bytes: Live::new(plan.flush_bytes),
         flush_age_ms: Live::new(plan.flush_age_ms),
         target_file_bytes: Live::new(64 << 10),

@@ -20,6 +20,7 @@ use crate::records;
 use crate::rejected;
 use crate::rows::{self, FileCache};
 use crate::shares;
+use crate::sleepers;
 use crate::temporary::is_beside;
 use crate::trace::{Trace, note};
 use crate::world::World;
@@ -137,6 +138,7 @@ pub fn run_with(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool, bug: Opti
         counts: RefCell::new(Counts { seeds: 1, ..Counts::default() }),
         cache: FileCache::default(),
         process: RefCell::new(None),
+        sleepers: RefCell::default(),
         is_dead,
         violation: RefCell::new(None),
         backup: RefCell::new(None),
@@ -197,6 +199,7 @@ fn start(world: &Rc<World>, with_faults: bool) -> bool {
         world.hardware.store.lose_answers(0);
         world.hardware.catalog.power_off(0);
         world.hardware.catalog.fail(0);
+        sleepers::wake(world);
         let started = Rc::new(RefCell::new(None));
         let salt = world.throw(Dice::next);
         {
@@ -529,9 +532,11 @@ fn stop(world: &Rc<World>) -> bool {
 /// The process ends here and now, with or without the power of the machine.
 fn die(world: &World) {
     let power_is_off = world.hardware.disk.is_off();
+    sleepers::fall_asleep(world);
     end_process(world);
     if power_is_off || world.throw(|dice| dice.one_in(2)) {
         world.hardware.disk.crash(world.throw(Dice::next));
+        world.sleepers.borrow_mut().clear();
     } else {
         note!(world.trace, "KILL", 0, 0, "the process is killed");
         world.count(|counts| counts.kills += 1);

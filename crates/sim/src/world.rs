@@ -42,6 +42,8 @@ pub struct World {
     pub counts: RefCell<Counts>,
     pub cache: FileCache,
     pub process: RefCell<Option<Rc<Process>>>,
+    /// Tables of processes that are frozen.
+    pub sleepers: RefCell<Vec<Arc<Table>>>,
     /// The log or a directory could not be made durable: a server would have ended itself.
     pub is_dead: Arc<AtomicBool>,
     pub violation: RefCell<Option<Violation>>,

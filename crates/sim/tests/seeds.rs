@@ -53,6 +53,7 @@ fn no_seed_breaks_a_promise() {
         ),
         ("two-phase loads committed", counts.committed_two_phase),
         ("recoveries", counts.recoveries),
+        ("tables flushed by woken processes", counts.woken),
         ("power cuts", counts.power_cuts),
         ("torn tails", counts.torn_tails),
         ("flushes", counts.flushes),

@@ -38,7 +38,7 @@ pub use formats::format::{BodyFormat, Compression, FormatError, LoadFormat, deco
 pub use formats::host::{LoadHost, MemoryAccount, PlainHost, Spool, Spooled};
 pub use formats::json::{JsonDecoder, JsonFormat, JsonPath, JsonPaths, JsonStrings};
 pub use formats::params::{BoundParams, ParamType, PreparedValues, prepare_values};
-pub use formats::values::{InsertHead, ValuesOutcome, decode_values, scan_insert_head};
+pub use formats::values::{InsertHead, ValuesOutcome, decode_values, scan_insert_head, with_hex_literals};
 pub use rows::any::decode_batch;
 pub use rows::literal::{check_literal, default_text};
 pub use rows::loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET, Decoded, InsertOptions, LoadClock, LoadRules};

@@ -52,6 +52,7 @@ pub(crate) fn sample(data_type: DataType, seed: u64) -> String {
         DataType::Ipv4 => format!("10.0.0.{}", seed % 256),
         DataType::Ipv6 => format!("2001:db8::{:x}", seed % 0x1_0000),
         DataType::Json | DataType::Variant => format!("{{\"k\":{seed}}}"),
+        DataType::Varbinary { .. } => format!("bytes {}", seed % 10_000),
         DataType::Bitmap | DataType::Hll => unreachable!("functions make them"),
         DataType::Nested(nested) => match nested.kept() {
             NestedType::Array(item) => format!("[{}, null]", sample(*item, seed)),

@@ -136,7 +136,7 @@ fn without_others(schema: &TableSchema, place: usize) -> TableSchema {
 fn takes(column: DataType, expression: &Field) -> bool {
     match expression.data_type() {
         ArrowType::Null => !column.is_state(),
-        ArrowType::Binary => column.is_state(),
+        ArrowType::Binary => column.is_state() || column.is_bytes(),
         _ if column.is_state() => false,
         found => !found.is_nested() || takes_nested(column),
     }

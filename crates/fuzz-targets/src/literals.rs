@@ -14,6 +14,13 @@ fn write_literal(out: &mut String, expr: &Expr) -> Option<()> {
             if is_time { value(out, &typed.value.value) } else { None }
         }
         Expr::Value(found) => value(out, &found.value),
+        Expr::Prefixed { prefix, value: of } if prefix.value.eq_ignore_ascii_case("_binary") => {
+            let Expr::Value(found) = &**of else { return None };
+            match found.value {
+                Value::SingleQuotedString(_) | Value::HexStringLiteral(_) => value(out, &found.value),
+                _ => None,
+            }
+        }
         _ => None,
     }
 }

@@ -7,6 +7,7 @@ use crate::wire::put;
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType as ArrowType, TimeUnit};
 use mysql_common::constants::{ColumnFlags, ColumnType};
 use tributary_types::DataType;
+use tributary_types::data_type::VARCHAR_BYTES_MAX;
 
 /// Character set and collation `utf8mb4_general_ci`: all text.
 const UTF8MB4: u16 = 45;
@@ -69,6 +70,10 @@ impl Column {
             DataType::Ipv4 => Self::text(name, MYSQL_TYPE_VAR_STRING, 15),
             DataType::Ipv6 => Self::text(name, MYSQL_TYPE_VAR_STRING, 45),
             DataType::Variant | DataType::Nested(_) => Self::text(name, MYSQL_TYPE_VAR_STRING, TEXT_CHARS),
+            DataType::Varbinary { bytes } if bytes <= VARCHAR_BYTES_MAX => {
+                Self::plain(name, MYSQL_TYPE_VAR_STRING, BINARY, bytes)
+            }
+            DataType::Varbinary { bytes } => Self { length: bytes, ..Self::blob(name) },
             DataType::Bitmap | DataType::Hll => Self::blob(name),
         }
     }
@@ -143,6 +148,14 @@ impl Column {
     /// A parameter of a prepared statement.
     pub(crate) fn parameter() -> Self {
         Self { charset: BINARY, ..Self::text(String::from("?"), ColumnType::MYSQL_TYPE_VAR_STRING, 0) }
+    }
+
+    /// Whether the values are bytes, which need not be text.
+    #[must_use]
+    pub const fn is_bytes(&self) -> bool {
+        let is_string =
+            matches!(self.wire_type, ColumnType::MYSQL_TYPE_BLOB | ColumnType::MYSQL_TYPE_VAR_STRING);
+        is_string && self.charset == BINARY
     }
 
     pub(crate) fn is_unsigned(&self) -> bool {
@@ -265,6 +278,23 @@ mod tests {
         let seen = as_client(&Column::new("name", DataType::Varchar { bytes: 32 }));
         assert_eq!((seen.character_set(), seen.column_length()), (45, 128));
         assert_eq!(seen.column_type(), ColumnType::MYSQL_TYPE_VAR_STRING);
+    }
+
+    #[test]
+    fn bytes_have_no_character_set() {
+        let seen = as_client(&Column::new("b", DataType::Varbinary { bytes: 16 }));
+        assert_eq!((seen.character_set(), seen.column_length()), (63, 16));
+        assert_eq!(seen.column_type(), ColumnType::MYSQL_TYPE_VAR_STRING);
+        assert_eq!(seen.flags(), ColumnFlags::BINARY_FLAG);
+        let long = Column::new("b", DataType::Varbinary { bytes: 1 << 24 });
+        let seen = as_client(&long);
+        assert_eq!((seen.character_set(), seen.column_length()), (63, 1 << 24));
+        assert_eq!(seen.column_type(), ColumnType::MYSQL_TYPE_BLOB);
+        assert_eq!(seen.flags(), ColumnFlags::BINARY_FLAG | ColumnFlags::BLOB_FLAG);
+        assert!(long.is_bytes() && Column::from_arrow("b", &ArrowType::Binary).is_bytes());
+        assert!(
+            !Column::new("t", DataType::String).is_bytes() && !Column::new("n", DataType::Int).is_bytes()
+        );
     }
 
     #[test]

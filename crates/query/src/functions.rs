@@ -45,6 +45,8 @@ use std::sync::{Arc, LazyLock};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Param {
     Text,
+    /// Bytes as they are, anything else as text.
+    Bytes,
     Int,
     Real,
     DateTime,
@@ -265,7 +267,7 @@ impl MySqlFunction {
             let known = is_told.then(|| metadata::known_type(&args.arg_fields[index])).flatten();
             arrays.push(match (self.param(index), known) {
                 (Param::Json, known) => json::made::to_documents(&array, known)?,
-                (Param::Text, Some(known)) => conversion::convert::to_text_of(&array, known)?,
+                (Param::Text | Param::Bytes, Some(known)) => conversion::convert::to_text_of(&array, known)?,
                 (param, _) => conversion::convert::to_param(&array, param)?,
             });
         }

@@ -251,7 +251,8 @@ fn distribution(written: Option<&Distribution>, columns: &[ColumnDef]) -> Result
             column.data_type,
             DataType::Float | DataType::Double | DataType::Json | DataType::Variant | DataType::Nested(_)
         );
-        if !is_hashed || column.data_type.is_state() {
+        let is_long = column.data_type.is_bytes() && !column.data_type.may_be_key();
+        if !is_hashed || is_long || column.data_type.is_state() {
             return Err(refused(format!(
                 "column '{name}' of type {} cannot be a distribution column: choose another or RANDOM",
                 column.data_type.base_name()

@@ -9,19 +9,21 @@ pub fn keeps_values(from: &DataType, to: &DataType) -> bool {
     match (from, to) {
         (DataType::DateTime { scale: from }, DataType::DateTime { scale: to }) => from <= to,
         (DataType::Char { bytes: from }, DataType::Char { bytes: to } | DataType::Varchar { bytes: to })
-        | (DataType::Varchar { bytes: from }, DataType::Varchar { bytes: to }) => from <= to,
+        | (DataType::Varchar { bytes: from }, DataType::Varchar { bytes: to })
+        | (DataType::Varbinary { bytes: from }, DataType::Varbinary { bytes: to }) => from <= to,
         (DataType::Char { .. } | DataType::Varchar { .. } | DataType::Json, DataType::String) => true,
         (DataType::Nested(_), DataType::Nested(_)) => grows(*from, *to),
         (from, to) => from == to,
     }
 }
 
-/// Whether a type changed only as light schema changes allow: longer VARCHARs, and additional fields at the end of STRUCTs, also
+/// Whether a type changed only as light schema changes allow: longer VARCHARs and VARBINARYs, and additional fields at the end of STRUCTs, also
 /// within other types.
 #[must_use]
 pub fn grows(from: DataType, to: DataType) -> bool {
     match (from, to) {
-        (DataType::Varchar { bytes: from }, DataType::Varchar { bytes: to }) => from <= to,
+        (DataType::Varchar { bytes: from }, DataType::Varchar { bytes: to })
+        | (DataType::Varbinary { bytes: from }, DataType::Varbinary { bytes: to }) => from <= to,
         (DataType::Nested(from), DataType::Nested(to)) => match (from.kept(), to.kept()) {
             (NestedType::Array(from), NestedType::Array(to)) => grows(*from, *to),
             (NestedType::Map(from_key, from), NestedType::Map(to_key, to)) => {
@@ -82,6 +84,9 @@ mod tests {
         let varchar = |bytes| DataType::Varchar { bytes };
         assert!(keeps_values(&varchar(4), &varchar(8)));
         assert!(!keeps_values(&varchar(8), &varchar(4)));
+        let varbinary = |bytes| DataType::Varbinary { bytes };
+        assert!(keeps_values(&varbinary(4), &varbinary(8)) && grows(varbinary(4), varbinary(8)));
+        assert!(!keeps_values(&varbinary(8), &varbinary(4)) && !keeps_values(&varbinary(4), &varchar(8)));
         assert!(keeps_values(&DataType::Char { bytes: 3 }, &DataType::String));
         assert!(!keeps_values(&DataType::String, &DataType::Json), "each must be a document");
         assert!(keeps_values(&DataType::DateTime { scale: 0 }, &DataType::DateTime { scale: 6 }));

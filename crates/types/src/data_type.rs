@@ -11,6 +11,8 @@ pub const DECIMAL_PRECISION_MAX: u8 = 38;
 pub const CHAR_BYTES_MAX: u32 = 255;
 /// The longest VARCHAR, in bytes.
 pub const VARCHAR_BYTES_MAX: u32 = 65533;
+/// The longest VARBINARY, in bytes.
+pub const VARBINARY_BYTES_MAX: u32 = 16 * 1024 * 1024;
 /// Digits of a LARGEINT that can be stored (see `docs/adr`).
 pub const LARGEINT_DIGITS_MAX: u8 = 38;
 
@@ -52,6 +54,10 @@ pub enum DataType {
     Ipv6,
     /// ARRAY, MAP or STRUCT.
     Nested(Nested),
+    /// Any bytes; up to [`VARBINARY_BYTES_MAX`] if no length was declared.
+    Varbinary {
+        bytes: u32,
+    },
     /// A set of numbers, [`crate::state::Bitmap`].
     Bitmap,
     /// An estimate of how many different values there are, [`crate::state::Hll`].
@@ -60,7 +66,7 @@ pub enum DataType {
 
 impl DataType {
     /// One of each type whose values have a text form and are not nested, for tests of properties that all of them share.
-    pub const EXAMPLES: [Self; 18] = [
+    pub const EXAMPLES: [Self; 19] = [
         Self::Boolean,
         Self::TinyInt,
         Self::SmallInt,
@@ -79,6 +85,7 @@ impl DataType {
         Self::Variant,
         Self::Ipv4,
         Self::Ipv6,
+        Self::Varbinary { bytes: 16 },
     ];
 
     /// ARRAY of values of that type.
@@ -126,7 +133,7 @@ impl DataType {
             Self::Ipv4 => ArrowType::UInt32,
             Self::Ipv6 => ArrowType::FixedSizeBinary(16),
             Self::Nested(nested) => nested.to_arrow(),
-            Self::Bitmap | Self::Hll => ArrowType::Binary,
+            Self::Varbinary { .. } | Self::Bitmap | Self::Hll => ArrowType::Binary,
         }
     }
 
@@ -152,22 +159,38 @@ impl DataType {
         matches!(self, Self::Bitmap | Self::Hll)
     }
 
+    /// Whether values are any bytes.
+    #[must_use]
+    pub const fn is_bytes(self) -> bool {
+        matches!(self, Self::Varbinary { .. })
+    }
+
+    /// MySQL's name of a type of bytes that are longer than its VARBINARY.
+    #[must_use]
+    pub const fn blob_name(self) -> Option<&'static str> {
+        match self {
+            Self::Varbinary { bytes: 65_535 } => Some("blob"),
+            Self::Varbinary { bytes } if bytes > VARCHAR_BYTES_MAX => Some("longblob"),
+            _ => None,
+        }
+    }
+
     /// Whether values are whole numbers.
     #[must_use]
     pub const fn is_integer(self) -> bool {
         matches!(self, Self::TinyInt | Self::SmallInt | Self::Int | Self::BigInt | Self::LargeInt)
     }
 
-    /// The longest text in bytes, for types with such a limit.
+    /// The longest text or value of bytes, for types with such a limit.
     #[must_use]
     pub const fn max_bytes(self) -> Option<u32> {
         match self {
-            Self::Char { bytes } | Self::Varchar { bytes } => Some(bytes),
+            Self::Char { bytes } | Self::Varchar { bytes } | Self::Varbinary { bytes } => Some(bytes),
             _ => None,
         }
     }
 
-    /// Whether Doris lets this type be a key column.
+    /// Whether Doris lets this type be a key column, and bytes as long as texts are.
     #[must_use]
     pub const fn may_be_key(self) -> bool {
         !matches!(
@@ -180,7 +203,7 @@ impl DataType {
                 | Self::Nested(_)
                 | Self::Bitmap
                 | Self::Hll
-        )
+        ) && !matches!(self, Self::Varbinary { bytes } if bytes > VARCHAR_BYTES_MAX)
     }
 
     /// The type's name without arguments, in upper case, as in `information_schema` and in
@@ -207,6 +230,7 @@ impl DataType {
             Self::Ipv4 => "IPV4",
             Self::Ipv6 => "IPV6",
             Self::Nested(nested) => nested.base_name(),
+            Self::Varbinary { .. } => "VARBINARY",
             Self::Bitmap => "BITMAP",
             Self::Hll => "HLL",
         }
@@ -223,6 +247,7 @@ impl fmt::Display for DataType {
             Self::Char { bytes } => write!(f, "char({bytes})"),
             Self::Varchar { bytes } => write!(f, "varchar({bytes})"),
             Self::String => f.write_str("text"),
+            Self::Varbinary { bytes } if *bytes < VARBINARY_BYTES_MAX => write!(f, "varbinary({bytes})"),
             Self::Nested(nested) => nested.fmt(f),
             other => f.write_str(&other.base_name().to_ascii_lowercase()),
         }

@@ -137,6 +137,7 @@ impl Aggregation {
                     | DataType::Ipv4
                     | DataType::Ipv6
                     | DataType::Nested(_)
+                    | DataType::Varbinary { .. }
                     | DataType::Bitmap
                     | DataType::Hll
             ),

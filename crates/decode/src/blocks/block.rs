@@ -77,7 +77,7 @@ impl Kind {
             | DataType::Json
             | DataType::Variant => Self::Text,
             DataType::Nested(_) => Self::Bytes,
-            DataType::Bitmap | DataType::Hll => Self::Raw,
+            DataType::Varbinary { .. } | DataType::Bitmap | DataType::Hll => Self::Raw,
         }
     }
 

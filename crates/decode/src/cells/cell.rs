@@ -11,6 +11,7 @@ use crate::cells::convert::{number, temporal};
 use crate::cells::nested::{NestedCells, Rules, push_nested};
 use crate::cells::reject::RejectCode;
 use std::borrow::Cow;
+use tributary_types::data_type::VARBINARY_BYTES_MAX;
 use tributary_types::{DataType, address, state};
 
 /// The longest STRING, in bytes (Doris's `string_type_length_soft_limit_bytes`).
@@ -37,13 +38,13 @@ pub(crate) enum Cell<'a> {
     DateTime(i64),
     /// A number's SQL literal: digits with sign, point and exponent.
     Number(&'a [u8]),
-    /// Valid UTF-8.
+    /// Valid UTF-8, but in a file for a column of bytes.
     Text(&'a [u8]),
     /// A JSON object or array. Valid UTF-8.
     Document(&'a [u8]),
     /// A value of Arrow's that consists of values, by its row.
     Nested(&'a NestedCells, usize),
-    /// The bytes of `x'…'` or a binary value: text for text columns, a big-endian number for others.
+    /// The bytes of `x'…'` or a binary value: text for text columns, a big-endian number for numbers.
     Hex(&'a [u8]),
 }
 
@@ -129,6 +130,7 @@ pub(crate) fn push_cell(
         | DataType::Ipv4
         | DataType::Ipv6
         | DataType::Nested(_)
+        | DataType::Varbinary { .. }
         | DataType::Bitmap
         | DataType::Hll => push_uncommon(buffer, data_type, cell, Rules { strict, utc_offset_seconds })?,
     }
@@ -148,6 +150,7 @@ fn push_uncommon(
         (DataType::Ipv4, cell) => buffer.push_fixed(ipv4(cell)?.to_le_bytes()),
         (DataType::Ipv6, cell) => buffer.push_fixed(ipv6(cell)?),
         (DataType::Nested(nested), cell) => push_nested(buffer, nested, cell, rules)?,
+        (DataType::Varbinary { bytes }, cell) => push_bytes(buffer, cell, bytes as usize, rules.strict)?,
         (DataType::Bitmap | DataType::Hll, Cell::Hex(bytes)) if state::is_value(data_type, bytes) => {
             buffer.push_text(bytes);
         }
@@ -424,6 +427,25 @@ fn push_limited(buffer: &mut ColumnBuffer, cell: Cell<'_>, limit: usize, strict:
         return Err(Fault::TooLong { limit, actual: text.len() });
     } else {
         buffer.push_text(cut(&text, limit));
+    }
+    Ok(())
+}
+
+/// The bytes of a cell; those of a text are its UTF-8.
+fn push_bytes(buffer: &mut ColumnBuffer, cell: Cell<'_>, limit: usize, strict: bool) -> Result<(), Fault> {
+    let value = match cell {
+        Cell::Text(bytes) | Cell::Hex(bytes) => Cow::Borrowed(bytes),
+        other => text(&other)?,
+    };
+    let actual = value.len();
+    if actual <= limit {
+        buffer.push_text(&value);
+    } else if limit == VARBINARY_BYTES_MAX as usize {
+        return Err(Fault::TooLongString { limit, actual });
+    } else if strict {
+        return Err(Fault::TooLong { limit, actual });
+    } else {
+        buffer.push_text(&value[..limit]);
     }
     Ok(())
 }

@@ -315,6 +315,15 @@ impl RowSink for BlockSink<'_> {
         self.loader.end_row(ByValues(&row, self.format));
     }
 
+    #[cold]
+    fn holds(&self, row: &Row<'_>) -> bool {
+        let target = self.loader.target;
+        let takes_bytes = |index| target.column_of(index).is_some_and(|column| column.data_type.is_bytes());
+        row.len() == target.field_count()
+            && (0..row.len())
+                .all(|index| takes_bytes(index) || std::str::from_utf8(row.field(index).0).is_ok())
+    }
+
     fn bad_encoding(&mut self, line: &[u8]) {
         self.loader.reject_row(|place| bad_encoding(place, line));
     }

@@ -9,9 +9,11 @@
 //! Not its business: judging whether rejected rows fail the statement.
 
 mod head;
+mod introduced;
 mod scan;
 
 pub use head::{InsertHead, scan_insert_head};
+pub use introduced::with_hex_literals;
 pub(crate) use scan::Scanner;
 
 use crate::blocks::builder::BlockBuilder;

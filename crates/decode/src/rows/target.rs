@@ -590,7 +590,9 @@ fn kept(column: &ColumnDef) -> Result<Fill, SqlError> {
 /// Any value of the column, for rows that keep the existing one.
 fn placeholder(column: &ColumnDef) -> Result<Fill, SqlError> {
     let text = match column.data_type {
-        DataType::Char { .. } | DataType::Varchar { .. } | DataType::String => "",
+        DataType::Char { .. } | DataType::Varchar { .. } | DataType::String | DataType::Varbinary { .. } => {
+            ""
+        }
         DataType::Date | DataType::DateTime { .. } => "1970-01-01",
         DataType::Json | DataType::Variant => "null",
         DataType::Ipv4 => "0.0.0.0",

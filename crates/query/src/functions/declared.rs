@@ -10,7 +10,7 @@ mod refused;
 use Family::{
     Aggregates, Conditions, Dates, Grammar, Json, Nested, Numbers, Server, States, Tables, Texts, Windows,
 };
-use Means::{AggregateOfReals, Alias, DataFusion, Form, Is, OfNumbers, OfReals, OfTexts, Ours};
+use Means::{AggregateOfReals, Alias, DataFusion, Form, Is, OfBytes, OfNumbers, OfReals, OfTexts, Ours};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -67,6 +67,8 @@ pub enum Means {
     Is(&'static str),
     /// By DataFusion's function over arguments that are converted to texts.
     OfTexts(&'static str),
+    /// By a function over arguments that are converted to texts, unless they are bytes.
+    OfBytes(&'static str),
     /// By DataFusion's function over arguments that are converted to DOUBLE; NULL where it is not defined.
     OfReals(&'static str),
     /// By an aggregate whose first argument is converted to a number.
@@ -142,7 +144,7 @@ pub const ALL: &[Declared] = &[
     f(Numbers, "atanh", "(x) → DOUBLE", "The inverse hyperbolic tangent; NULL outside of -1 to 1.", OfReals("atanh")),
     f(Numbers, "bin", "(n) → VARCHAR", "The number in base 2.", Ours),
     f(Numbers, "bit_count", "(n) → INT", "The number of bits that are set, in the width of the type.", Ours),
-    f(Numbers, "bit_length", "(text) → INT", "The number of bits of a text.", OfTexts("bit_length")),
+    f(Numbers, "bit_length", "(text) → INT", "The number of bits of a text.", OfBytes("__bit_length")),
     f(Numbers, "bit_shift_left", "(n, count) → BIGINT",
       "The bits moved to the left; 0 if the count is negative or above 63.", Ours),
     f(Numbers, "bit_shift_right", "(n, count) → BIGINT", "The bits moved to the right, with zeros on the left.", Ours),
@@ -250,7 +252,7 @@ pub const ALL: &[Declared] = &[
     f(Texts, "is_valid_utf8", "(x) → BOOLEAN", "Whether bytes are UTF-8.", Ours),
     f(Texts, "lcase", "(text) → VARCHAR", "As lower.", Alias("lower")),
     f(Texts, "left", "(text, n) → VARCHAR", "The first n characters.", Ours),
-    f(Texts, "length", "(text) → INT", "The number of bytes.", OfTexts("octet_length")),
+    f(Texts, "length", "(text) → INT", "The number of bytes.", OfBytes("__byte_length")),
     f(Texts, "levenshtein", "(a, b) → INT", "The number of edits that turn one text into the other.", OfTexts("levenshtein")),
     f(Texts, "levenshtein_distance", "(a, b) → INT", "As levenshtein.", Alias("levenshtein")),
     f(Texts, "locate", "(part, text[, from]) → INT", "The position of a part; 0 if there is none.", Ours),
@@ -263,7 +265,7 @@ pub const ALL: &[Declared] = &[
       "The text with letters and digits hidden by X, x and n.", Ours),
     f(Texts, "mask_first_n", "(text[, n]) → VARCHAR", "As mask, of the first n characters, by default 4.", Ours),
     f(Texts, "mask_last_n", "(text[, n]) → VARCHAR", "As mask, of the last n characters, by default 4.", Ours),
-    f(Texts, "md5", "(text) → VARCHAR", "The digest in base 16.", OfTexts("md5")),
+    f(Texts, "md5", "(text) → VARCHAR", "The digest in base 16.", OfBytes("md5")),
     f(Texts, "md5sum", "(text, …) → VARCHAR", "The digest of the texts together in base 16.", Form),
     f(Texts, "mid", "(text, from[, n]) → VARCHAR", "As substring.", Alias("substring")),
     f(Texts, "money_format", "(x) → VARCHAR", "A number with commas and two digits.", Ours),
@@ -305,7 +307,7 @@ pub const ALL: &[Declared] = &[
     f(Texts, "rpad", "(text, n[, fill]) → VARCHAR", "The text filled on the right to n characters.", Form),
     f(Texts, "rtrim", "(text[, part]) → VARCHAR", "The text without a part at its end.", Ours),
     f(Texts, "rtrim_in", "(text[, characters]) → VARCHAR", "The text without characters of a set at its end.", Ours),
-    f(Texts, "sha", "(text) → VARCHAR", "As sha1.", OfTexts("sha1")),
+    f(Texts, "sha", "(text) → VARCHAR", "As sha1.", OfBytes("sha1")),
     f(Texts, "sha1", "(text) → VARCHAR", "The digest in base 16.", Ours),
     f(Texts, "sha2", "(text, bits) → VARCHAR", "The digest of 224, 256, 384 or 512 bits in base 16.", Form),
     f(Texts, "soundex", "(text) → VARCHAR", "The sound of an English word, as a letter and three digits.", Ours),
@@ -321,6 +323,7 @@ pub const ALL: &[Declared] = &[
     f(Texts, "strright", "(text, n) → VARCHAR", "As right.", Alias("right")),
     f(Texts, "sub_replace", "(text, new, from[, n]) → VARCHAR",
       "The text with n characters from a position on, from 0, replaced.", Ours),
+    f(Texts, "sub_binary", "(bytes, from[, n]) → VARBINARY", "As substring.", Alias("substring")),
     f(Texts, "substr", "(text, from[, n]) → VARCHAR", "As substring.", Alias("substring")),
     f(Texts, "substring", "(text, from[, n]) → VARCHAR", "The part of a text from a position on.", Ours),
     f(Texts, "substring_index", "(text, separator, n) → VARCHAR", "The part before the n-th separator.", Ours),

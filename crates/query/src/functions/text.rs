@@ -1,5 +1,6 @@
 //! Texts.
 
+mod bytes;
 mod encoded;
 pub mod format;
 mod hashes;
@@ -14,6 +15,7 @@ use super::MySqlFunction;
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
     [
+        bytes::functions(),
         encoded::functions(),
         format::functions(),
         hashes::functions(),

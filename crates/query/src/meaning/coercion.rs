@@ -8,7 +8,7 @@ use crate::functions::conversion::exprs::{cast, convert, datetime, double, liter
 use crate::functions::dates::datetime::{DAY_MICROS, parse};
 use crate::functions::system::address;
 use crate::types;
-use crate::types::kind::{IPV4, Kind, is_address, is_text, kind};
+use crate::types::kind::{IPV4, Kind, is_address, is_bytes, is_text, kind};
 use arrow::datatypes::{DataType, Decimal128Type, DecimalType};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
@@ -44,6 +44,12 @@ pub fn comparable(left: Expr, right: Expr, types: (&DataType, &DataType)) -> (Ex
         (false, true) if is_text(types.0) => return (address_of(left, types.1), right),
         _ => {}
     }
+    if is_text(types.0) && is_bytes(types.1) {
+        return text_with_bytes(left, right);
+    }
+    if is_bytes(types.0) && is_text(types.1) {
+        return swapped(text_with_bytes(right, left));
+    }
     match (kind(types.0), kind(types.1)) {
         (Text, Integer | Decimal | Float) => text_with_number(left, right, types.1),
         (Integer | Decimal | Float, Text) => swapped(text_with_number(right, left, types.0)),
@@ -59,6 +65,18 @@ pub fn comparable(left: Expr, right: Expr, types: (&DataType, &DataType)) -> (Ex
         }
         _ => (left, right),
     }
+}
+
+/// A text next to bytes is bytes. Constant bytes next to a column of texts are left to DataFusion, which makes a text of them, so
+/// that the filter can prune files.
+fn text_with_bytes(text: Expr, bytes: Expr) -> (Expr, Expr) {
+    if let Some(constant) = constant_text(&text) {
+        return (literal(ScalarValue::Binary(Some(constant.as_bytes().to_vec()))), bytes);
+    }
+    if bytes.column_refs().is_empty() {
+        return (text, bytes);
+    }
+    (cast(text, DataType::Binary), bytes)
 }
 
 /// A text next to an address.

@@ -6,7 +6,7 @@
 //! that every schema has its final types before anything is planned on top of it. How a value is
 //! converted is the business of `functions::conversion`.
 
-use super::kind::{DATETIME, Kind, kind};
+use super::kind::{DATETIME, Kind, is_bytes, is_text, kind};
 use arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, DataType as T, Field, Fields,
 };
@@ -35,6 +35,10 @@ fn wider(left: &DataType, right: &DataType) -> Option<DataType> {
             return Some(T::Map(Arc::new(left.as_ref().clone().with_data_type(entries)), false));
         }
         (T::Struct(left), T::Struct(right)) => return wider_fields(left, right),
+        // Each text is bytes, but not the other way round.
+        (left, right) if is_bytes(left) && is_text(right) || is_text(left) && is_bytes(right) => {
+            return Some(T::Binary);
+        }
         _ => {}
     }
     Some(match (kind(left), kind(right)) {
@@ -172,6 +176,7 @@ mod tests {
             (T::Date32, T::Utf8, Some(T::Utf8)),
             (T::Boolean, T::Utf8, Some(T::Utf8)),
             (T::Binary, T::Int64, None),
+            (T::Binary, T::Utf8, Some(T::Binary)),
         ] {
             assert_eq!(common([&left, &right]), expected, "{left} and {right}");
             assert_eq!(common([&right, &left]), expected, "{right} and {left}");

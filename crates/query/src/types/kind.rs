@@ -45,6 +45,12 @@ pub const fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
+/// Returns whether `data_type` is bytes of any layout.
+#[must_use]
+pub const fn is_bytes(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
+}
+
 /// Returns whether values of a type are addresses.
 #[must_use]
 pub fn is_address(data_type: &DataType) -> bool {

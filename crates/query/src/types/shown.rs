@@ -4,6 +4,7 @@ use super::kind::{DATETIME, is_address};
 use super::metadata::declared_type;
 use arrow::datatypes::{DataType as ArrowType, Field};
 use std::sync::Arc;
+use tributary_types::data_type::VARBINARY_BYTES_MAX;
 use tributary_types::{DataType, Nested, NestedType, StructField};
 
 /// The type that a column of `data_type` has in a result.
@@ -59,6 +60,7 @@ pub fn table_type(data_type: &ArrowType) -> Option<DataType> {
         ArrowType::Date32 => DataType::Date,
         ArrowType::Timestamp(..) => DataType::DateTime { scale: 6 },
         ArrowType::Utf8 => DataType::String,
+        ArrowType::Binary => DataType::Varbinary { bytes: VARBINARY_BYTES_MAX },
         ArrowType::List(item) => DataType::array(part(item)?),
         ArrowType::Map(entries, _) => match entries.data_type() {
             ArrowType::Struct(pair) if pair.len() == 2 => DataType::map(part(&pair[0])?, part(&pair[1])?),

@@ -9,11 +9,15 @@ use crate::errors::Parsed;
 use crate::parse::{types, unsupported};
 use crate::table::properties::COLUMNS_MOVED;
 use sqlparser::tokenizer::Token;
-use tributary_types::data_type::VARCHAR_BYTES_MAX;
+use tributary_types::data_type::{VARBINARY_BYTES_MAX, VARCHAR_BYTES_MAX};
 use tributary_types::{DataType, DefaultValue, ErrorCode, IndexKind, KeyModel, SqlError};
 
 /// With this property, a table without a key clause has no key columns.
 const WITHOUT_KEYS: &str = "enable_duplicate_without_keys_by_default";
+
+/// The longest values of MySQL's smaller types of bytes.
+const TINYBLOB_BYTES: u32 = 255;
+const BLOB_BYTES: u32 = 65_535;
 
 /// A part of a statement that only MySQL has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -416,13 +420,19 @@ pub(crate) fn data_type(cursor: &mut Cursor<'_>, column: &str, word: &str) -> Pa
         }
         "BLOB" | "TINYBLOB" | "MEDIUMBLOB" | "LONGBLOB" => {
             cursor.advance();
+            // The length only chooses among MySQL's kinds.
             length(cursor)?;
-            (DataType::String, "STRING")
+            let bytes = match word {
+                "TINYBLOB" => TINYBLOB_BYTES,
+                "BLOB" => BLOB_BYTES,
+                _ => VARBINARY_BYTES_MAX,
+            };
+            (DataType::Varbinary { bytes }, "VARBINARY")
         }
-        "BINARY" | "VARBINARY" => {
+        "BINARY" => {
             cursor.advance();
             let bytes = length(cursor)?.unwrap_or(1);
-            (types::varchar_of(column, bytes)?, "VARCHAR")
+            (types::varbinary_of(column, bytes)?, "VARBINARY")
         }
         "ENUM" | "SET" => {
             cursor.advance();

@@ -315,7 +315,7 @@ fn a_compatible_parse_maps_what_only_mysql_has() {
                ROW_FORMAT=DYNAMIC COMMENT='c'";
     assert_eq!(error(sql).code, ErrorCode::NotSupported);
     let (parsed, notes) = parse_compatible(sql).unwrap();
-    let expected = "CREATE TABLE t (id BIGINT NOT NULL AUTO_INCREMENT, name varchar(20) DEFAULT NULL, body text, raw varchar(16), kind varchar(3) \
+    let expected = "CREATE TABLE t (id BIGINT NOT NULL AUTO_INCREMENT, name varchar(20) DEFAULT NULL, body text, raw varbinary(16), kind varchar(3) \
                     DEFAULT 'a', at datetime(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), share double, f float, flag boolean, n int) \
                     UNIQUE KEY (id) COMMENT 'c'";
     assert_eq!(parsed, ok(expected));

@@ -6,7 +6,9 @@ use crate::errors::Parsed;
 use crate::parse::compat::WrittenKeys;
 use crate::parse::{compat, default_value, nested_types, unsupported};
 use sqlparser::tokenizer::Token;
-use tributary_types::data_type::{CHAR_BYTES_MAX, DECIMAL_PRECISION_MAX, VARCHAR_BYTES_MAX};
+use tributary_types::data_type::{
+    CHAR_BYTES_MAX, DECIMAL_PRECISION_MAX, VARBINARY_BYTES_MAX, VARCHAR_BYTES_MAX,
+};
 use tributary_types::{Aggregation, DataType, ErrorCode, SqlError};
 
 /// DECIMAL without arguments.
@@ -221,6 +223,11 @@ fn with_arguments(cursor: &mut Cursor<'_>, column: &str, word: &str) -> Parsed<D
             cursor.advance();
             varchar(cursor, column)
         }
+        "VARBINARY" => {
+            cursor.advance();
+            let bytes = argument(cursor)?.unwrap_or(VARBINARY_BYTES_MAX);
+            varbinary_of(column, bytes)
+        }
         _ => Err(unknown(cursor, column, word)),
     }
 }
@@ -243,6 +250,11 @@ pub(super) fn varchar_of(column: &str, bytes: u32) -> Parsed<DataType> {
 
 pub(super) fn char_of(column: &str, bytes: u32) -> Parsed<DataType> {
     Ok(DataType::Char { bytes: within(column, ("CHAR", "bytes", 1, CHAR_BYTES_MAX), bytes)? })
+}
+
+pub(super) fn varbinary_of(column: &str, bytes: u32) -> Parsed<DataType> {
+    let limits = ("VARBINARY", "bytes", 1, VARBINARY_BYTES_MAX);
+    Ok(DataType::Varbinary { bytes: within(column, limits, bytes)? })
 }
 
 /// The optional `(p)` of DATETIME.

@@ -56,6 +56,9 @@ impl CreateTableAs {
                         DataType::Varchar { bytes: VARCHAR_BYTES_MAX }
                     }
                     DataType::Char { .. } | DataType::Varchar { .. } => DataType::String,
+                    DataType::Varbinary { bytes } if index == 0 || is_key => {
+                        DataType::Varbinary { bytes: bytes.min(VARCHAR_BYTES_MAX) }
+                    }
                     other => other,
                 },
                 name,

@@ -93,7 +93,7 @@ fn check_literal(text: &str, data_type: DataType) -> Result<(), String> {
         DataType::String => true,
         // Checked before.
         DataType::Variant | DataType::Nested(_) | DataType::Bitmap | DataType::Hll => false,
-        DataType::Char { bytes } | DataType::Varchar { bytes } => {
+        DataType::Char { bytes } | DataType::Varchar { bytes } | DataType::Varbinary { bytes } => {
             if text.len() <= bytes as usize {
                 return Ok(());
             }

@@ -283,7 +283,8 @@ fn check_type_change(old: &ColumnDef, to: DataType) -> Result<(), SqlError> {
     };
     let is_allowed = match (from, to) {
         (T::Char { bytes: old_bytes }, T::Char { bytes } | T::Varchar { bytes })
-        | (T::Varchar { bytes: old_bytes }, T::Varchar { bytes }) => {
+        | (T::Varchar { bytes: old_bytes }, T::Varchar { bytes })
+        | (T::Varbinary { bytes: old_bytes }, T::Varbinary { bytes }) => {
             if bytes < old_bytes {
                 return Err(refused(format!(
                     "Shorten type length is prohibited, srcType={from}, dstType={to} (column '{}')",

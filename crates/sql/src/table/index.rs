@@ -166,13 +166,14 @@ fn definition(spec: &IndexSpec, keys: KeyModel, columns: &[ColumnDef]) -> Result
 fn check_column(kind: IndexKind, keys: KeyModel, column: &ColumnDef) -> Result<(), SqlError> {
     let data_type = column.data_type;
     let is_text = matches!(data_type, DataType::Char { .. } | DataType::Varchar { .. } | DataType::String);
+    let is_opaque = data_type.is_state() || data_type.is_bytes();
     let fits = match kind {
         IndexKind::NgramBf => is_text,
         // Among nested types, Doris allows one on an ARRAY of texts and the like, to search for elements.
-        IndexKind::Inverted => data_type != DataType::Json && data_type.depth() < 2 && !data_type.is_state(),
+        IndexKind::Inverted => data_type != DataType::Json && data_type.depth() < 2 && !is_opaque,
         IndexKind::Bitmap => {
             let has_parts = matches!(data_type, DataType::Json | DataType::Variant) || data_type.is_nested();
-            !has_parts && !data_type.is_state()
+            !has_parts && !is_opaque
         }
     };
     if !fits {

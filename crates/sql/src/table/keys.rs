@@ -3,6 +3,7 @@
 use super::properties::MERGE_ON_WRITE;
 use super::{aggregate, find, refused};
 use crate::ast::CreateTable;
+use tributary_types::data_type::VARCHAR_BYTES_MAX;
 use tributary_types::{ColumnDef, DataType, ErrorCode, KeyModel, NestedType, SqlError, TableProperties};
 
 /// The most columns that derived keys have …
@@ -89,7 +90,7 @@ fn check_order(names: &[String], columns: &[ColumnDef]) -> Result<(), SqlError> 
     Ok(())
 }
 
-/// The first columns, up to [`DERIVED_COLUMNS_MAX`] and [`DERIVED_BYTES_MAX`]; a VARCHAR ends them.
+/// The first columns, up to [`DERIVED_COLUMNS_MAX`] and [`DERIVED_BYTES_MAX`]; a VARCHAR or VARBINARY ends them.
 pub(super) fn derive(columns: &[ColumnDef]) -> Result<Vec<String>, SqlError> {
     let mut names: Vec<String> = Vec::new();
     let mut bytes = 0;
@@ -100,7 +101,7 @@ pub(super) fn derive(columns: &[ColumnDef]) -> Result<Vec<String>, SqlError> {
             break;
         }
         names.push(column.name.clone());
-        if is_full || matches!(column.data_type, DataType::Varchar { .. }) {
+        if is_full || matches!(column.data_type, DataType::Varchar { .. } | DataType::Varbinary { .. }) {
             break;
         }
     }
@@ -125,6 +126,7 @@ fn index_bytes(data_type: DataType) -> u32 {
         | DataType::Json
         | DataType::Variant
         | DataType::Nested(_)
+        | DataType::Varbinary { .. }
         | DataType::Bitmap
         | DataType::Hll => 20,
     }
@@ -154,6 +156,11 @@ fn not_a_unique_key_type(column: &ColumnDef) -> SqlError {
                 "{type_name} can only be used in the non-key column of the duplicate table at present. (column '{name}')"
             )
         }
+        DataType::Varbinary { .. } => {
+            format!(
+                "Varbinary Type of more than {VARCHAR_BYTES_MAX} bytes should not be used in key column[{name}]."
+            )
+        }
         DataType::Bitmap | DataType::Hll => format!("Key column can not set complex type:{name}"),
         _ => format!("JsonType type should not be used in key column[{name}]."),
     })
@@ -166,6 +173,7 @@ fn not_a_key_type(column: &ColumnDef) -> SqlError {
     let instead = match column.data_type {
         DataType::Float | DataType::Double => "use DECIMAL",
         DataType::Nested(_) => "use it as a value column",
+        DataType::Varbinary { .. } => "use VARBINARY(n) with a shorter length",
         _ => "use VARCHAR",
     };
     refused(format!(

@@ -120,6 +120,7 @@ fn check_column(column: &ColumnDef, method: PartitionMethod, model: KeyModel) ->
             | DataType::Ipv6
             | DataType::Decimal { .. }
             | DataType::Nested(_)
+            | DataType::Varbinary { .. }
             | DataType::Bitmap
             | DataType::Hll,
             _,

@@ -80,7 +80,8 @@ fn column_of_mysql(column: &ColumnDef) -> String {
         "" => String::new(),
         comment => format!(" COMMENT '{}'", escaped(comment, '\'')),
     };
-    format!("  {} {}{nullable}{increment}{default}{comment}", quoted(&column.name), column.data_type)
+    let data_type = column.data_type.blob_name().map_or_else(|| column.data_type.to_string(), str::to_owned);
+    format!("  {} {data_type}{nullable}{increment}{default}{comment}", quoted(&column.name))
 }
 
 /// The statement that creates such a database.

@@ -134,7 +134,11 @@ impl FileStats {
 }
 
 const fn has_bounds(data_type: DataType) -> bool {
-    !matches!(data_type, DataType::Boolean | DataType::Ipv6 | DataType::Nested(_)) && !data_type.is_state()
+    let has_none = matches!(
+        data_type,
+        DataType::Boolean | DataType::Ipv6 | DataType::Varbinary { .. } | DataType::Nested(_)
+    );
+    !has_none && !data_type.is_state()
 }
 
 fn total(nulls: &UInt64Array) -> Option<u64> {

@@ -92,7 +92,7 @@ fn delta_type(data_type: DataType) -> Result<DeltaType, TableError> {
         | DataType::Json
         | DataType::Variant => DeltaType::STRING,
         DataType::Nested(nested) => return delta_nested(nested, &mut None, &mut FieldPath::new()),
-        DataType::Bitmap | DataType::Hll => DeltaType::BINARY,
+        DataType::Varbinary { .. } | DataType::Bitmap | DataType::Hll => DeltaType::BINARY,
     })
 }
 

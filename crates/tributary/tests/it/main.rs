@@ -19,6 +19,7 @@ mod bad_http;
 mod bad_insert;
 mod bad_statements;
 mod broker_load;
+mod bytes;
 mod catalog_in_postgres;
 mod cli_load;
 mod cli_sql;

@@ -353,12 +353,12 @@ fn columns_that_are_not_grouped_have_any_value_where_the_mode_allows_it() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_refused_with_the_reason() {
+fn bytes_that_are_no_text_are_refused_in_texts_with_the_reason() {
     let server = Server::shared();
     let mut db = server.database();
     let client = &mut db.client;
     client.ok("SET mysql_ddl = compat");
-    client.ok("CREATE TABLE t (id INT NOT NULL, data BLOB, PRIMARY KEY (id))");
+    client.ok("CREATE TABLE t (id INT NOT NULL, data LONGTEXT, PRIMARY KEY (id))");
     client.refused(
         "INSERT INTO t VALUES (1, x'00ff')",
         1366,

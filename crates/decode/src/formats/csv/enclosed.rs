@@ -85,7 +85,7 @@ impl EnclosedSplitter {
         }
         let line = self.without_carriage_return(line);
         let row = Row::new(line, &self.scratch, &self.fields);
-        if !self.rules.is_text(&row) {
+        if !self.rules.is_text(&row) && !sink.holds(&row) {
             return sink.bad_encoding(line);
         }
         sink.row(row);

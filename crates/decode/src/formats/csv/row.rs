@@ -8,6 +8,10 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Takes rows as they are found.
 pub(super) trait RowSink {
     fn row(&mut self, row: Row<'_>);
+    /// Whether the fields that are not UTF-8 are of columns that hold any bytes.
+    fn holds(&self, _row: &Row<'_>) -> bool {
+        false
+    }
     /// A line that is not UTF-8.
     fn bad_encoding(&mut self, line: &[u8]);
 }

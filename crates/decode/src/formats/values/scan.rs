@@ -240,6 +240,7 @@ impl<'a> Scanner<'a> {
             b'-' | b'+' => self.signed_number(scratch),
             quote @ (b'\'' | b'"') => self.text(quote, scratch).map(Cell::Text),
             byte if byte.is_ascii_alphabetic() => self.word(scratch),
+            b'_' => self.introduced(scratch),
             _ => None,
         }
     }
@@ -404,6 +405,31 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Takes a text in quotes, after blanks.
+    pub(crate) fn quoted<'s>(&mut self, scratch: &'s mut Vec<u8>) -> Option<&'s [u8]>
+    where
+        'a: 's,
+    {
+        self.skip_blanks()?;
+        let quote = self.peek().filter(|byte| matches!(byte, b'\'' | b'"'))?;
+        self.text(quote, scratch)
+    }
+
+    /// `_binary '…'`, whose bytes are those of the text.
+    #[cold]
+    fn introduced<'s>(&mut self, scratch: &'s mut Vec<u8>) -> Option<Cell<'s>>
+    where
+        'a: 's,
+    {
+        self.keyword("_binary")?;
+        self.skip_blanks()?;
+        match self.peek()? {
+            quote @ (b'\'' | b'"') => self.text(quote, scratch).map(Cell::Text),
+            b'0' | b'x' | b'X' => self.literal(scratch).filter(|cell| matches!(cell, Cell::Hex(_))),
+            _ => None,
+        }
+    }
+
     /// A text in quotes.
     #[inline]
     fn text<'s>(&mut self, quote: u8, scratch: &'s mut Vec<u8>) -> Option<&'s [u8]>
@@ -489,7 +515,7 @@ const fn bytes_equal(word: u64, byte: u8) -> u64 {
 }
 
 #[inline]
-fn is_name_byte(byte: u8) -> bool {
+pub(super) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'@') || byte >= 0x80
 }
 

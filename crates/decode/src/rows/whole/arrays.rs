@@ -33,6 +33,8 @@ pub(super) fn whole(array: &ArrayRef, column: &TargetColumn) -> Option<ArrayRef>
         Arc::clone(array)
     } else if column.data_type.is_text() && texts::is_text(array.data_type()) {
         texts::written(array, limit_bytes(column.data_type))?
+    } else if column.data_type.is_bytes() && texts::is_text(array.data_type()) {
+        texts::bytes(array, limit_bytes(column.data_type))?
     } else if is_exact(array.data_type(), column.data_type) {
         cast(array, &to).ok()?
     } else {
@@ -57,6 +59,9 @@ pub(super) fn whole(array: &ArrayRef, column: &TargetColumn) -> Option<ArrayRef>
             has_short_texts(converted.as_string(), bytes as usize).then_some(converted)?
         }
         DataType::String => has_short_texts(converted.as_string(), STRING_BYTES_MAX).then_some(converted)?,
+        DataType::Varbinary { bytes } => {
+            has_short(converted.as_binary::<i32>().value_offsets(), bytes as usize).then_some(converted)?
+        }
         DataType::Bitmap | DataType::Hll => {
             let values = converted.as_binary::<i32>().iter().flatten();
             all(values, |bytes| state::is_value(column.data_type, bytes)).then_some(converted)?
@@ -68,10 +73,12 @@ pub(super) fn whole(array: &ArrayRef, column: &TargetColumn) -> Option<ArrayRef>
     (checked.logical_null_count() == nulls).then_some(checked)
 }
 
-/// The longest text of a type, in bytes.
+/// The longest text or value of bytes of a type, in bytes.
 fn limit_bytes(data_type: DataType) -> usize {
     match data_type {
-        DataType::Char { bytes } | DataType::Varchar { bytes } => bytes as usize,
+        DataType::Char { bytes } | DataType::Varchar { bytes } | DataType::Varbinary { bytes } => {
+            bytes as usize
+        }
         DataType::Json | DataType::Variant => JSON_BYTES_MAX,
         _ => STRING_BYTES_MAX,
     }
@@ -111,7 +118,11 @@ fn rounded(times: &TimestampMicrosecondArray, scale: u8) -> TimestampMicrosecond
 }
 
 fn has_short_texts(texts: &StringArray, limit: usize) -> bool {
-    let offsets = texts.value_offsets();
+    has_short(texts.value_offsets(), limit)
+}
+
+/// Whether no text or value of bytes between these offsets has more than `limit` bytes.
+fn has_short(offsets: &[i32], limit: usize) -> bool {
     let bytes = (offsets[offsets.len() - 1] - offsets[0]) as usize;
     let is_short = |ends: &[i32]| (ends[1] - ends[0]) as usize <= limit;
     bytes <= limit || bytes <= TEXT_BYTES_MAX && all(offsets.windows(2), is_short)

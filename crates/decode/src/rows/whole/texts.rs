@@ -2,7 +2,7 @@
 //!
 //! Invariant: lengths are added up before anything is copied, and only texts that fit are copied.
 
-use arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, StringArray};
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::DataType;
 use std::sync::Arc;
@@ -30,6 +30,22 @@ fn is_plain(data_type: &DataType) -> bool {
 /// The texts, concatenated; `None` if one has more than `limit` bytes, bytes are not UTF-8, or they exceed the capacity of an
 /// array.
 pub(super) fn written(array: &ArrayRef, limit: usize) -> Option<ArrayRef> {
+    let (offsets, bytes, nulls) = parts(array, limit)?;
+    let array = StringArray::try_new(offsets, bytes, nulls).ok()?;
+    Some(Arc::new(array))
+}
+
+/// The bytes of texts or bytes, concatenated; `None` as for [`written`], except that they may be any.
+pub(super) fn bytes(array: &ArrayRef, limit: usize) -> Option<ArrayRef> {
+    let (offsets, bytes, nulls) = parts(array, limit)?;
+    let array = BinaryArray::try_new(offsets, bytes, nulls).ok()?;
+    Some(Arc::new(array))
+}
+
+/// The parts of an array of texts or bytes.
+type Parts = (OffsetBuffer<i32>, Buffer, Option<NullBuffer>);
+
+fn parts(array: &ArrayRef, limit: usize) -> Option<Parts> {
     let nulls = array.logical_nulls();
     let DataType::Dictionary(..) = array.data_type() else {
         return of_values(array, 0..array.len(), nulls, limit);
@@ -47,7 +63,7 @@ fn of_values(
     places: impl ExactSizeIterator<Item = usize> + Clone,
     nulls: Option<NullBuffer>,
     limit: usize,
-) -> Option<ArrayRef> {
+) -> Option<Parts> {
     let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
     match values.data_type() {
         DataType::Utf8 => {
@@ -83,7 +99,7 @@ fn gathered<'a>(
     nulls: Option<NullBuffer>,
     limit: usize,
     text: impl Fn(usize) -> &'a [u8],
-) -> Option<ArrayRef> {
+) -> Option<Parts> {
     let is_valid = |row: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
     let mut offsets = Vec::with_capacity(places.len() + 1);
     let mut end = 0_usize;
@@ -104,9 +120,7 @@ fn gathered<'a>(
             bytes.extend_from_slice(text(place));
         }
     }
-    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-    let array = StringArray::try_new(offsets, Buffer::from_vec(bytes), nulls).ok()?;
-    Some(Arc::new(array))
+    Some((OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(bytes), nulls))
 }
 
 #[cfg(test)]
@@ -141,5 +155,8 @@ mod tests {
     fn bytes_that_are_not_utf_8_are_left_to_the_cells() {
         let bytes: ArrayRef = Arc::new(BinaryViewArray::from_iter_values([&[0xff_u8][..]]));
         assert!(written(&bytes, 10).is_none());
+        let plain = super::bytes(&bytes, 10).unwrap();
+        assert_eq!(plain.as_binary::<i32>().value(0), [0xff]);
+        assert!(super::bytes(&bytes, 0).is_none());
     }
 }

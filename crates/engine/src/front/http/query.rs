@@ -210,6 +210,7 @@ fn write(columns: &[Column], batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(
         match text {
             None => out.extend_from_slice(b"null"),
             Some(text) if is_number(&columns[index], text) => out.extend_from_slice(text),
+            Some(bytes) if columns[index].is_bytes() => write_hex(bytes, out),
             // Writing to memory can't fail.
             Some(text) => drop(serde_json::to_writer(&mut *out, &String::from_utf8_lossy(text))),
         }
@@ -217,6 +218,17 @@ fn write(columns: &[Column], batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(
             out.push(b']');
         }
     })
+}
+
+/// Appends bytes as a text that is a literal of MySQL's: `"0x00FF"`.
+fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\"0x");
+    for byte in bytes {
+        let digit = |value: u8| char::from_digit(value.into(), 16).map_or(0, |digit| digit as u8);
+        let digits = [digit(byte >> 4), digit(byte & 15)];
+        out.extend_from_slice(&digits.map(|digit| digit.to_ascii_uppercase()));
+    }
+    out.push(b'"');
 }
 
 /// Whether a value is a number in JSON, too; those of MySQL that are none, like infinity, are texts.
@@ -241,24 +253,32 @@ fn described(column: &ResultColumn) -> QueryColumn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+    use arrow::array::{ArrayRef, BinaryArray, Float64Array, Int64Array, StringArray};
     use arrow::datatypes::DataType;
 
     #[test]
     fn values_are_json() {
-        let arrays: [(&str, ArrayRef); 3] = [
+        let arrays: [(&str, ArrayRef); 4] = [
             ("a", Arc::new(Int64Array::from(vec![Some(i64::MIN), None]))),
             ("b", Arc::new(Float64Array::from(vec![Some(1e300), Some(f64::INFINITY)]))),
             ("c", Arc::new(StringArray::from(vec![Some("a\"\n\u{1}ü"), Some("1")]))),
+            ("d", Arc::new(BinaryArray::from_opt_vec(vec![Some(b"\0\xff"), None]))),
         ];
         let batch = RecordBatch::try_from_iter(arrays).expect("of one length");
         let column = |name: &str, data_type| Column::from_arrow(name, &data_type);
-        let columns =
-            [column("a", DataType::Int64), column("b", DataType::Float64), column("c", DataType::Utf8)];
+        let columns = [
+            column("a", DataType::Int64),
+            column("b", DataType::Float64),
+            column("c", DataType::Utf8),
+            column("d", DataType::Binary),
+        ];
         let mut out = Vec::new();
         write(&columns, &batch, &mut out).expect("they match");
         let text = String::from_utf8(out).expect("UTF-8");
-        assert_eq!(text, r#"[-9223372036854775808,1e300,"a\"\n\u0001ü"],[null,"Infinity","1"]"#);
+        assert_eq!(
+            text,
+            r#"[-9223372036854775808,1e300,"a\"\n\u0001ü","0x00FF"],[null,"Infinity","1",null]"#
+        );
         let rows: serde_json::Value = serde_json::from_str(&format!("[{text}]")).expect("JSON");
         assert_eq!(rows[0][2], "a\"\n\u{1}ü");
     }

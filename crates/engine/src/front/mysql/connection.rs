@@ -10,7 +10,9 @@ use crate::answer::{Answer, Done, Rows};
 use crate::session::{ClientUpload, EngineSession, NewUser, Volume};
 use async_trait::async_trait;
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
+use tributary_decode::with_hex_literals;
 use tributary_mysql::{
     ChangeUser, ClientFile, Column, OkInfo, Params, Prepared, ResultWriter, Session, SessionStatus,
 };
@@ -22,7 +24,7 @@ pub(super) struct Connection(pub EngineSession);
 #[async_trait]
 impl Session for Connection {
     async fn query(&mut self, sql: &[u8], out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
-        let (begun, text) = (Instant::now(), utf8(sql).map(|text| self.0.in_default_mode(text)));
+        let (begun, text) = (Instant::now(), self.text_of(sql));
         let outcome = match &text {
             Ok(text) => match self.0.begin_statement(text) {
                 Ok(()) => self.run(text, out).await?,
@@ -53,7 +55,7 @@ impl Session for Connection {
     }
 
     async fn prepare(&mut self, id: u32, sql: &[u8]) -> Result<Prepared, SqlError> {
-        let (begun, text) = (Instant::now(), self.0.in_default_mode(utf8(sql)?));
+        let (begun, text) = (Instant::now(), self.text_of(sql)?);
         let prepared = match self.0.prepare(id, &text).await {
             Ok(prepared) => prepared,
             Err(error) => {
@@ -269,6 +271,27 @@ async fn write_rows(mut rows: Rows, out: &mut ResultWriter<'_>) -> Result<(), Sq
     rows.interrupt().wait(out.finish()).await?
 }
 
+impl Connection {
+    /// The text of a statement, in the default mode of SQL. Bytes in `_binary '…'` that are not UTF-8 are hexadecimal in it.
+    fn text_of<'a>(&self, sql: &'a [u8]) -> Result<Cow<'a, str>, SqlError> {
+        let error = match std::str::from_utf8(sql) {
+            Ok(text) => return Ok(self.0.in_default_mode(text)),
+            Err(error) => error,
+        };
+        let is_escaped = !self.0.no_backslash_escapes();
+        match with_hex_literals(sql).filter(|_| is_escaped) {
+            Some(text) => Ok(Cow::Owned(self.0.in_default_mode(&text).into_owned())),
+            None => Err(SqlError::detail(
+                ErrorCode::Syntax,
+                format!(
+                    "the statement is not valid UTF-8 at byte {}; send it as utf8mb4, and bytes as _binary '…' or x'…'",
+                    error.valid_up_to()
+                ),
+            )),
+        }
+    }
+}
+
 /// Rows that statements of a command have changed and returned so far.
 #[derive(Clone, Copy, Default)]
 struct Counts {
@@ -295,13 +318,4 @@ impl ClientUpload for Upload<'_, '_> {
         self.bytes += next.as_ref().map_or(0, |piece| piece.len() as u64);
         Ok(next)
     }
-}
-
-fn utf8(sql: &[u8]) -> Result<&str, SqlError> {
-    std::str::from_utf8(sql).map_err(|error| {
-        SqlError::detail(
-            ErrorCode::Syntax,
-            format!("the statement is not valid UTF-8 at byte {}; send it as utf8mb4", error.valid_up_to()),
-        )
-    })
 }

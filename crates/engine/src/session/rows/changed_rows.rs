@@ -100,6 +100,7 @@ pub(super) fn sign_of_change(alias: &str, assigned: &[(&ColumnDef, &Expr)]) -> R
 fn as_stored(data_type: DataType, value: &Expr) -> Result<Option<Expr>, SqlError> {
     let name = match data_type {
         DataType::Char { .. } | DataType::Varchar { .. } | DataType::String => "string".to_owned(),
+        DataType::Varbinary { .. } => "varbinary".to_owned(),
         DataType::Boolean
         | DataType::TinyInt
         | DataType::SmallInt

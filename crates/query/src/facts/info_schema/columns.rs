@@ -7,6 +7,7 @@ use tributary_types::DataType;
 pub fn type_name(data_type: DataType, like_mysql: bool) -> String {
     match data_type {
         DataType::String if like_mysql => "text".to_owned(),
+        bytes if like_mysql && let Some(name) = bytes.blob_name() => name.to_owned(),
         DataType::Boolean => "tinyint".to_owned(),
         DataType::LargeInt => "bigint unsigned".to_owned(),
         // As in Doris, whose clients know no `text`.
@@ -20,6 +21,7 @@ pub fn type_name(data_type: DataType, like_mysql: bool) -> String {
 pub fn column_type(data_type: DataType, like_mysql: bool) -> String {
     match data_type {
         DataType::Boolean => "tinyint(1)".to_owned(),
+        bytes if like_mysql && let Some(name) = bytes.blob_name() => name.to_owned(),
         other if like_mysql => other.to_string(),
         DataType::TinyInt => "tinyint(4)".to_owned(),
         DataType::SmallInt => "smallint(6)".to_owned(),
@@ -31,11 +33,13 @@ pub fn column_type(data_type: DataType, like_mysql: bool) -> String {
     }
 }
 
-/// `CHARACTER_MAXIMUM_LENGTH` in bytes, for texts that have one.
+/// `CHARACTER_MAXIMUM_LENGTH` in bytes, for texts and bytes that have one.
 #[must_use]
 pub const fn character_length(data_type: DataType) -> Option<i64> {
     match data_type {
-        DataType::Char { bytes } | DataType::Varchar { bytes } => Some(bytes as i64),
+        DataType::Char { bytes } | DataType::Varchar { bytes } | DataType::Varbinary { bytes } => {
+            Some(bytes as i64)
+        }
         DataType::String => Some(2_147_483_643),
         _ => None,
     }

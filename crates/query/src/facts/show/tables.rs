@@ -514,6 +514,9 @@ fn as_mysql(row: &mut [Cell], def: &TableDef, column: &ColumnDef, full: bool) {
     if column.data_type == DataType::Boolean {
         row[1] = "tinyint(1)".into();
     }
+    if let Some(name) = column.data_type.blob_name() {
+        row[1] = name.into();
+    }
     row[null + 3] = if column.auto_increment.is_some() { "auto_increment" } else { "" }.into();
 }
 

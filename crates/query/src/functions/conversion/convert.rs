@@ -9,7 +9,7 @@ use crate::functions::Param;
 use crate::functions::dates::datetime;
 use crate::functions::keeping;
 use crate::functions::nested::printed::Quoting;
-use crate::types::kind::{DATETIME, is_text};
+use crate::types::kind::{DATETIME, is_bytes, is_text};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Date32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType};
@@ -18,12 +18,32 @@ use std::sync::Arc;
 use tributary_types::{DataType as Declared, number, text};
 
 /// Conversions of one argument that are nothing when the argument has the type.
-pub const NAMES: [&str; 8] =
-    ["__text", "__numeric", "__truth", "__boolean", "__datetime", "__date", "__integer", "__double"];
+pub const NAMES: [&str; 10] = [
+    "__text",
+    "__text_or_bytes",
+    "__bytes",
+    "__numeric",
+    "__truth",
+    "__boolean",
+    "__datetime",
+    "__date",
+    "__integer",
+    "__double",
+];
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
-    use Param::{Any, DateTime, Int, Real, Text};
+    use Param::{Any, Bytes, DateTime, Int, Real, Text};
     vec![
+        MySqlFunction::new("__text_or_bytes", &[Bytes], crate::functions::utf8, |args| {
+            Ok(Arc::clone(&args[0]))
+        })
+        .returning(text_or_bytes),
+        MySqlFunction::new(
+            "__bytes",
+            &[Bytes],
+            || DataType::Binary,
+            |args| safe_cast(&args[0], &DataType::Binary),
+        ),
         MySqlFunction::new("__text", &[Text], crate::functions::utf8, |args| Ok(Arc::clone(&args[0]))),
         MySqlFunction::new("__integer", &[Int], crate::functions::int64, |args| Ok(Arc::clone(&args[0]))),
         MySqlFunction::new("__double", &[Real], crate::functions::float64, |args| Ok(Arc::clone(&args[0]))),
@@ -57,10 +77,17 @@ pub fn to_param(array: &ArrayRef, param: Param) -> Result<ArrayRef> {
         Param::Any => Ok(Arc::clone(array)),
         Param::Json => crate::functions::json::made::to_documents(array, None),
         Param::Text => to_text(array),
+        Param::Bytes if is_bytes(array.data_type()) => safe_cast(array, &DataType::Binary),
+        Param::Bytes => to_text(array),
         Param::Int => to_integer(array),
         Param::Real => to_real(array),
         Param::DateTime => to_datetime(array),
     }
+}
+
+/// Bytes if one of the arguments is, else text.
+pub fn text_or_bytes(types: &[DataType]) -> DataType {
+    if types.iter().any(is_bytes) { DataType::Binary } else { DataType::Utf8 }
 }
 
 /// Converts with arrow's casts; values that do not fit become NULL.

@@ -48,7 +48,6 @@ pub const ALL: &[(&str, &str)] = &[
     ),
     ("avg_map count_map max_map min_map sum_map", "aggregate the values of map_values"),
     ("variant_type", "use json_type"),
-    ("sub_binary", "use unhex(substring(hex(x), 2 * n - 1, 2 * length))"),
     ("tokenize", "texts are not indexed by words: use split_by_regexp"),
     ("unicode_normalize", "normalize texts before they are loaded"),
     ("xpath_string", "XML is not read: use regexp_extract"),

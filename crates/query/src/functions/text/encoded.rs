@@ -34,7 +34,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
 }
 
 /// The bytes of texts, or of the texts of other values.
-fn bytes_of(array: &ArrayRef) -> Result<ArrayRef> {
+pub(super) fn bytes_of(array: &ArrayRef) -> Result<ArrayRef> {
     match array.data_type() {
         DataType::Binary => Ok(Arc::clone(array)),
         _ => {

@@ -1,6 +1,9 @@
 //! Functions over text, with MySQL's positions: they count characters from 1, negative ones from
 //! the end.
 
+use super::bytes;
+use super::encoded::bytes_of;
+use crate::functions::conversion::convert::text_or_bytes;
 use crate::functions::growth::{self, Texts};
 use crate::functions::nested::alike::{common_type, convert_to, normal};
 use crate::functions::{MySqlFunction, Param};
@@ -13,22 +16,24 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
-    use Param::{Any, Int, Text};
+    use Param::{Any, Bytes, Int, Text};
     let text = crate::functions::utf8;
     let int = crate::functions::int64;
     let binary = || DataType::Binary;
     vec![
-        MySqlFunction::new("concat", &[Text], text, concat).variadic(),
-        MySqlFunction::new("substring", &[Text, Int, Int], text, substring).optional(1),
-        MySqlFunction::new("left", &[Text, Int], text, left),
-        MySqlFunction::new("right", &[Text, Int], text, right),
+        MySqlFunction::new("concat", &[Bytes], text, concat).variadic().returning(text_or_bytes),
+        MySqlFunction::new("substring", &[Bytes, Int, Int], text, substring)
+            .optional(1)
+            .returning(|types| text_or_bytes(&types[..1])),
+        MySqlFunction::new("left", &[Bytes, Int], text, left).returning(|types| text_or_bytes(&types[..1])),
+        MySqlFunction::new("right", &[Bytes, Int], text, right).returning(|types| text_or_bytes(&types[..1])),
         MySqlFunction::new("locate", &[Text, Text, Int], int, locate).optional(1),
         MySqlFunction::new("substring_index", &[Text, Text, Int], text, substring_index),
         MySqlFunction::new("hex", &[Any], text, |args| hex(&args[0])),
         MySqlFunction::new("unhex", &[Text], binary, |args| Ok(unhex(&args[0], Some(&[])))),
         MySqlFunction::new("unhex_null", &[Text], binary, |args| Ok(unhex(&args[0], None))),
         MySqlFunction::new("split_part", &[Text, Text, Int], text, split_part),
-        MySqlFunction::new("sha1", &[Text], text, |args| map("sha1", &args[0], sha1_hex)),
+        MySqlFunction::new("sha1", &[Bytes], text, |args| sha1(&args[0])),
         MySqlFunction::new("space", &[Int], text, space),
         MySqlFunction::new("repeat", &[Text, Int], text, repeat),
         MySqlFunction::new("lpad", &[Text, Int, Text], text, |args| pad(args, true)),
@@ -51,7 +56,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
                 Some(by_backslash(value(texts(&args[0]), row)?, mark))
             })
         }),
-        MySqlFunction::new("__tuple", &[Text], text, tuple).variadic(),
+        MySqlFunction::new("__tuple", &[Bytes], text, tuple).variadic(),
     ]
 }
 
@@ -104,6 +109,9 @@ fn rows(function: &'static str, args: &[ArrayRef], f: impl Fn(usize) -> Option<S
 }
 
 fn concat(args: &[ArrayRef]) -> Result<ArrayRef> {
+    if args.iter().any(|arg| *arg.data_type() == DataType::Binary) {
+        return bytes::concat(args);
+    }
     let columns: Vec<&StringArray> = args.iter().map(texts).collect();
     let mut joined = Texts::new("concat", args);
     for row in 0..args[0].len() {
@@ -139,8 +147,11 @@ fn char_offset(text: &str, characters: i64) -> usize {
 }
 
 fn substring(args: &[ArrayRef]) -> Result<ArrayRef> {
-    let (text, position) = (texts(&args[0]), ints(&args[1]));
     let length = args.get(2).map(ints);
+    if let Some(of) = args[0].as_binary_opt::<i32>() {
+        return Ok(bytes::substring(of, ints(&args[1]), length));
+    }
+    let (text, position) = (texts(&args[0]), ints(&args[1]));
     Ok(Arc::new(
         (0..text.len())
             .map(|row| {
@@ -155,6 +166,9 @@ fn substring(args: &[ArrayRef]) -> Result<ArrayRef> {
 }
 
 fn left(args: &[ArrayRef]) -> Result<ArrayRef> {
+    if let Some(of) = args[0].as_binary_opt::<i32>() {
+        return Ok(bytes::left(of, ints(&args[1])));
+    }
     let (text, length) = (texts(&args[0]), ints(&args[1]));
     Ok(Arc::new(
         (0..text.len())
@@ -165,6 +179,9 @@ fn left(args: &[ArrayRef]) -> Result<ArrayRef> {
 
 /// The last characters; with a negative length all from the character of that number on.
 fn right(args: &[ArrayRef]) -> Result<ArrayRef> {
+    if let Some(of) = args[0].as_binary_opt::<i32>() {
+        return Ok(bytes::right(of, ints(&args[1])));
+    }
     let (text, length) = (texts(&args[0]), ints(&args[1]));
     Ok(Arc::new(
         (0..text.len())
@@ -284,13 +301,20 @@ fn split_part(args: &[ArrayRef]) -> Result<ArrayRef> {
     Ok(Arc::new((0..text.len()).map(part).collect::<StringArray>()))
 }
 
-fn sha1_hex(text: &str) -> Option<String> {
+fn sha1(array: &ArrayRef) -> Result<ArrayRef> {
+    let bytes = bytes_of(array)?;
+    let values = bytes.as_binary::<i32>();
+    let of = |row| Ok(values.is_valid(row).then(|| sha1_hex(values.value(row))));
+    growth::texts("sha1", std::slice::from_ref(array), of)
+}
+
+fn sha1_hex(bytes: &[u8]) -> String {
     use sha1::Digest;
     let mut hex = String::with_capacity(40);
-    for byte in sha1::Sha1::digest(text.as_bytes()) {
+    for byte in sha1::Sha1::digest(bytes) {
         let _ = write!(hex, "{byte:02x}");
     }
-    Some(hex)
+    hex
 }
 
 fn repeat_text(text: &str, count: i64) -> Option<String> {
@@ -437,7 +461,12 @@ fn quote(text: &str) -> Option<String> {
 /// One text for several values, different for different values; NULL when one is NULL.
 /// `COUNT(DISTINCT a, b)` counts these.
 fn tuple(args: &[ArrayRef]) -> Result<ArrayRef> {
-    let columns: Vec<&StringArray> = args.iter().map(texts).collect();
+    let spelled = args.iter().map(|arg| match arg.data_type() {
+        DataType::Binary => hex(arg),
+        _ => Ok(Arc::clone(arg)),
+    });
+    let spelled = spelled.collect::<Result<Vec<_>>>()?;
+    let columns: Vec<&StringArray> = spelled.iter().map(texts).collect();
     rows("__tuple", args, |row| {
         let mut all = String::new();
         for column in &columns {

@@ -3,6 +3,7 @@
 use datafusion::common::ScalarValue;
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Value, ValueWithSpan};
 use sqlparser::tokenizer::Span;
+use std::fmt::Write;
 pub(super) use tributary_sql::function_call as call;
 
 pub(super) fn value(value: Value) -> Expr {
@@ -105,11 +106,19 @@ pub(super) fn literal(scalar: &ScalarValue) -> Expr {
             text(t.clone())
         }
         ScalarValue::Binary(Some(bytes)) | ScalarValue::LargeBinary(Some(bytes)) => {
-            text(String::from_utf8_lossy(bytes))
+            call("unhex", vec![text(hex(bytes))])
         }
         other if other.data_type().is_integer() => number(shown),
         _ => text(shown),
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 fn decimal_text(digits: i128, scale: i8) -> String {

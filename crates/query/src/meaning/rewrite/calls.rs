@@ -7,7 +7,7 @@ mod collected;
 mod forms;
 mod lambdas;
 
-use super::exprs::{as_text, rounded};
+use super::exprs::{as_bytes, as_text, rounded};
 use super::{Rewriter, ast, dates, generators};
 use crate::functions::{self, Family, Means};
 use sqlparser::ast::{
@@ -38,6 +38,7 @@ impl Rewriter<'_> {
         let args = if name == "regexp_like" { forms::with_flags(args, self.ignores_case())? } else { args };
         match declared.map(|declared| declared.means) {
             Some(Means::OfTexts(to)) => Ok(ast::call(to, args.into_iter().map(as_text).collect())),
+            Some(Means::OfBytes(to)) => Ok(ast::call(to, args.into_iter().map(as_bytes).collect())),
             Some(Means::OfReals(to)) => Ok(ast::call("__finite", vec![ast::call(to, doubles(args))])),
             Some(Means::Is(to)) => {
                 rename(&mut function, to);
@@ -349,7 +350,7 @@ fn sha2(mut args: Vec<Expr>) -> Result<Expr, SqlError> {
         "512" => "sha512",
         _ => return Err(SqlError::detail(ErrorCode::Unknown, "SHA2 takes 224, 256, 384 or 512 bits")),
     };
-    let digest = ast::call(name, vec![as_text(args.remove(0))]);
+    let digest = ast::call(name, vec![as_bytes(args.remove(0))]);
     Ok(ast::call("encode", vec![digest, ast::text("hex")]))
 }
 

@@ -36,7 +36,9 @@ pub(super) fn cast(expr: Expr, to: &DataType, lenient: bool) -> Result<Expr, Sql
         | T::Nvarchar(length) => text(expr, length.as_ref()),
         T::String(_) | T::Text | T::TinyText | T::MediumText | T::LongText => call("__text", expr),
         T::JSON | T::JSONB => call("__document", expr),
-        T::Binary(_) | T::Varbinary(_) => call("__text", expr),
+        // Bytes stay what they are; a text keeps the comparisons of texts.
+        T::Binary(_) => call("__text_or_bytes", expr),
+        T::Varbinary(_) => call("__bytes", expr),
         T::Date | T::Date32 => call("__date", expr),
         T::Datetime(digits) | T::Timestamp(digits, _) | T::TimestampNtz(digits) => {
             to_target(datetime(*digits)?, expr)

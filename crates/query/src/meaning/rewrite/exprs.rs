@@ -300,6 +300,11 @@ pub(super) fn as_text(expr: Expr) -> Expr {
     if ast::as_text(&expr).is_some() { expr } else { ast::call("__text", vec![expr]) }
 }
 
+/// Bytes as they are, anything else as text.
+pub(super) fn as_bytes(expr: Expr) -> Expr {
+    if ast::as_text(&expr).is_some() { expr } else { ast::call("__text_or_bytes", vec![expr]) }
+}
+
 pub(super) fn not(expr: Expr) -> Expr {
     Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(Expr::Nested(Box::new(expr))) }
 }

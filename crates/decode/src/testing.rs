@@ -46,6 +46,7 @@ pub(crate) fn sample(data_type: DataType, seed: u64) -> String {
         DataType::DateTime { .. } => {
             format!("2024-02-{:02} 23:59:{:02}.{:03}", seed % 29 + 1, seed % 60, seed % 1000)
         }
+        DataType::Time { .. } => format!("{:02}:59:{:02}.{:03}", seed % 24, seed % 60, seed % 1000),
         DataType::Char { .. } => format!("é{}", seed % 100),
         DataType::Varchar { .. } => format!("text {}", seed % 10_000),
         DataType::String => "x".repeat((seed % 50) as usize),

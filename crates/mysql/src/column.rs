@@ -63,6 +63,7 @@ impl Column {
             DataType::Decimal { precision, scale } => Self::decimal(name, precision, scale),
             DataType::Date => Self::number(name, MYSQL_TYPE_DATE, 10),
             DataType::DateTime { scale } => Self::datetime(name, Some(scale)),
+            DataType::Time { scale } => Self::time(name, Some(scale)),
             DataType::Char { bytes } => Self::text(name, MYSQL_TYPE_STRING, bytes),
             DataType::Varchar { bytes } => Self::text(name, MYSQL_TYPE_VAR_STRING, bytes),
             DataType::String => Self::text(name, MYSQL_TYPE_VAR_STRING, TEXT_CHARS),

@@ -4,6 +4,7 @@
 //! workarounds of faults of DataFusion's optimizer (`workarounds`), tables and files (`scan`), and functions over arrays
 //! (`functions`).
 
+pub mod clocks;
 pub mod coercion;
 pub mod lateral_views;
 pub mod operators;

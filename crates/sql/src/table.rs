@@ -249,7 +249,12 @@ fn distribution(written: Option<&Distribution>, columns: &[ColumnDef]) -> Result
         };
         let is_hashed = !matches!(
             column.data_type,
-            DataType::Float | DataType::Double | DataType::Json | DataType::Variant | DataType::Nested(_)
+            DataType::Float
+                | DataType::Double
+                | DataType::Time { .. }
+                | DataType::Json
+                | DataType::Variant
+                | DataType::Nested(_)
         );
         let is_long = column.data_type.is_bytes() && !column.data_type.may_be_key();
         if !is_hashed || is_long || column.data_type.is_state() {

@@ -37,6 +37,10 @@ pub enum DataType {
     DateTime {
         scale: u8,
     },
+    /// A time of day or a duration with `scale` digits of a second's fraction, 0 to 6, kept as its text ([`crate::clock`]).
+    Time {
+        scale: u8,
+    },
     Char {
         bytes: u32,
     },
@@ -66,7 +70,7 @@ pub enum DataType {
 
 impl DataType {
     /// One of each type whose values have a text form and are not nested, for tests of properties that all of them share.
-    pub const EXAMPLES: [Self; 19] = [
+    pub const EXAMPLES: [Self; 20] = [
         Self::Boolean,
         Self::TinyInt,
         Self::SmallInt,
@@ -86,6 +90,7 @@ impl DataType {
         Self::Ipv4,
         Self::Ipv6,
         Self::Varbinary { bytes: 16 },
+        Self::Time { scale: 3 },
     ];
 
     /// ARRAY of values of that type.
@@ -127,9 +132,12 @@ impl DataType {
             Self::Decimal { precision, scale } => ArrowType::Decimal128(precision, scale as i8),
             Self::Date => ArrowType::Date32,
             Self::DateTime { .. } => ArrowType::Timestamp(TimeUnit::Microsecond, None),
-            Self::Char { .. } | Self::Varchar { .. } | Self::String | Self::Json | Self::Variant => {
-                ArrowType::Utf8
-            }
+            Self::Time { .. }
+            | Self::Char { .. }
+            | Self::Varchar { .. }
+            | Self::String
+            | Self::Json
+            | Self::Variant => ArrowType::Utf8,
             Self::Ipv4 => ArrowType::UInt32,
             Self::Ipv6 => ArrowType::FixedSizeBinary(16),
             Self::Nested(nested) => nested.to_arrow(),
@@ -197,6 +205,7 @@ impl DataType {
             self,
             Self::Float
                 | Self::Double
+                | Self::Time { .. }
                 | Self::String
                 | Self::Json
                 | Self::Variant
@@ -222,6 +231,7 @@ impl DataType {
             Self::Decimal { .. } => "DECIMAL",
             Self::Date => "DATE",
             Self::DateTime { .. } => "DATETIME",
+            Self::Time { .. } => "TIME",
             Self::Char { .. } => "CHAR",
             Self::Varchar { .. } => "VARCHAR",
             Self::String => "STRING",
@@ -244,6 +254,7 @@ impl fmt::Display for DataType {
             Self::Decimal { precision, scale } => write!(f, "decimal({precision},{scale})"),
             Self::DateTime { scale: 0 } => f.write_str("datetime"),
             Self::DateTime { scale } => write!(f, "datetime({scale})"),
+            Self::Time { scale } if *scale > 0 => write!(f, "time({scale})"),
             Self::Char { bytes } => write!(f, "char({bytes})"),
             Self::Varchar { bytes } => write!(f, "varchar({bytes})"),
             Self::String => f.write_str("text"),

@@ -8,6 +8,7 @@ pub mod address;
 pub mod attachment;
 pub mod calendar;
 pub mod change;
+pub mod clock;
 pub mod data_type;
 pub mod decimal;
 pub mod egress;

@@ -132,6 +132,7 @@ impl Aggregation {
             Self::Min | Self::Max => !matches!(
                 data_type,
                 DataType::Boolean
+                    | DataType::Time { .. }
                     | DataType::Json
                     | DataType::Variant
                     | DataType::Ipv4

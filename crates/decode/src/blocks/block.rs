@@ -71,7 +71,8 @@ impl Kind {
             DataType::Int | DataType::Float | DataType::Date | DataType::Ipv4 => Self::Fixed4,
             DataType::BigInt | DataType::Double | DataType::DateTime { .. } => Self::Fixed8,
             DataType::LargeInt | DataType::Decimal { .. } | DataType::Ipv6 => Self::Fixed16,
-            DataType::Char { .. }
+            DataType::Time { .. }
+            | DataType::Char { .. }
             | DataType::Varchar { .. }
             | DataType::String
             | DataType::Json

@@ -12,7 +12,7 @@ use crate::cells::nested::{NestedCells, Rules, push_nested};
 use crate::cells::reject::RejectCode;
 use std::borrow::Cow;
 use tributary_types::data_type::VARBINARY_BYTES_MAX;
-use tributary_types::{DataType, address, state};
+use tributary_types::{DataType, address, clock, state};
 
 /// The longest STRING, in bytes (Doris's `string_type_length_soft_limit_bytes`).
 pub(crate) const STRING_BYTES_MAX: usize = 1024 * 1024;
@@ -126,7 +126,8 @@ pub(crate) fn push_cell(
         }
         DataType::String => push_string(buffer, cell)?,
         DataType::Json => push_json(buffer, cell)?,
-        DataType::Variant
+        DataType::Time { .. }
+        | DataType::Variant
         | DataType::Ipv4
         | DataType::Ipv6
         | DataType::Nested(_)
@@ -146,6 +147,7 @@ fn push_uncommon(
     rules: Rules,
 ) -> Result<(), Fault> {
     match (data_type, cell) {
+        (DataType::Time { scale }, cell) => push_time(buffer, cell, scale)?,
         (DataType::Variant, cell) => push_variant(buffer, cell)?,
         (DataType::Ipv4, cell) => buffer.push_fixed(ipv4(cell)?.to_le_bytes()),
         (DataType::Ipv6, cell) => buffer.push_fixed(ipv6(cell)?),
@@ -482,6 +484,18 @@ fn push_variant(buffer: &mut ColumnBuffer, cell: Cell<'_>) -> Result<(), Fault> 
         }
         pushed => pushed,
     }
+}
+
+/// A TIME, the digits of one, or the time of day of a point in time.
+fn push_time(buffer: &mut ColumnBuffer, cell: Cell<'_>, scale: u8) -> Result<(), Fault> {
+    let micros = match cell {
+        Cell::DateTime(micros) => Some(micros.rem_euclid(temporal::DAY_MICROS)),
+        Cell::Date(_) => Some(0),
+        Cell::Bool(_) | Cell::Document(_) | Cell::Nested(..) | Cell::Hex(_) => None,
+        other => text_of(&text(&other)?).and_then(clock::of_text),
+    };
+    buffer.push_text(clock::text_of(micros.ok_or(Fault::Bad)?, scale).as_bytes());
+    Ok(())
 }
 
 /// An address, or its number.

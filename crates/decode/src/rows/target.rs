@@ -594,6 +594,7 @@ fn placeholder(column: &ColumnDef) -> Result<Fill, SqlError> {
             ""
         }
         DataType::Date | DataType::DateTime { .. } => "1970-01-01",
+        DataType::Time { .. } => "00:00:00",
         DataType::Json | DataType::Variant => "null",
         DataType::Ipv4 => "0.0.0.0",
         DataType::Ipv6 => "::",

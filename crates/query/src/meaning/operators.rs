@@ -9,6 +9,7 @@ use crate::functions::conversion::exprs::{cast, datetime, double};
 use crate::functions::dates::zone;
 use crate::functions::keeping;
 use crate::functions::states::aggregates;
+use crate::meaning::clocks;
 use crate::meaning::coercion::{comparable, operand};
 use crate::meaning::zeros::{self, one_zero};
 use crate::types;
@@ -102,6 +103,7 @@ impl ExprPlanner for OperatorPlanner {
             Sql::Eq | Sql::Spaceship | Sql::NotEq | Sql::Lt | Sql::LtEq | Sql::Gt | Sql::GtEq => {
                 check_comparable(&op, &left_type, &right_type)?;
                 let (left, right) = without_case(left, right, schema);
+                let (left, right) = clocks::alike(left, right, schema);
                 let (left, right) = comparable(left, right, (&left_type, &right_type));
                 binary_expr(left, comparison(&op), right)
             }
@@ -433,7 +435,9 @@ fn joined_alike(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::Between(Between { expr, negated, low, high }) => {
-            let (expr, bounds, changed) = alike(*expr, vec![*low, *high], schema);
+            let (expr, bounds, are_clocks) = clocks::all_alike(*expr, vec![*low, *high], schema);
+            let (expr, bounds, changed) = alike(expr, bounds, schema);
+            let changed = changed || are_clocks;
             let mut bounds = bounds.into_iter();
             let (Some(low), Some(high)) = (bounds.next(), bounds.next()) else {
                 return internal_err!("BETWEEN without two bounds");
@@ -511,6 +515,7 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                     false => (operand, values),
                 };
                 let (values, _) = texts_among_texts(&operand, values, schema);
+                let (operand, values, _) = clocks::all_alike(operand, values, schema);
                 let (operand, values, _) = alike(operand, values, schema);
                 let (operand, values, _) = zeros::looked_up(operand, values, schema);
                 (operand, values)
@@ -531,11 +536,12 @@ fn coerce_list(InList { expr, list, negated }: InList, schema: &DFSchema) -> Tra
         list = list.into_iter().map(|item| lower(item, schema)).collect();
         became_texts = true;
     }
+    let (expr, list, are_clocks) = clocks::all_alike(expr, list, schema);
     let (expr, list, changed) = alike(expr, list, schema);
     let (expr, list, has_zeros) = zeros::looked_up(expr, list, schema);
     Transformed::new_transformed(
         Expr::InList(InList { expr: Box::new(expr), list, negated }),
-        became_texts || changed || has_zeros,
+        became_texts || are_clocks || changed || has_zeros,
     )
 }
 

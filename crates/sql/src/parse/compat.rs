@@ -450,8 +450,7 @@ pub(crate) fn data_type(cursor: &mut Cursor<'_>, column: &str, word: &str) -> Pa
         }
         "TIME" => {
             cursor.advance();
-            length(cursor)?;
-            (DataType::Varchar { bytes: 17 }, "VARCHAR(16) or DATETIME")
+            (DataType::Time { scale: types::time_scale(cursor, column)? }, "VARCHAR(16) or DATETIME")
         }
         "YEAR" => {
             cursor.advance();

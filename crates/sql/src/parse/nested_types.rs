@@ -64,7 +64,14 @@ impl Open {
             Some(nested) => nested,
             None => data_type(cursor, column)?,
         };
-        if matches!(part, DataType::Variant | DataType::Ipv4 | DataType::Ipv6 | DataType::Varbinary { .. }) {
+        if matches!(
+            part,
+            DataType::Variant
+                | DataType::Ipv4
+                | DataType::Ipv6
+                | DataType::Varbinary { .. }
+                | DataType::Time { .. }
+        ) {
             let what = format!("column '{column}': {part} within a type");
             let instead = if part == DataType::Variant { "use JSON" } else { "use VARCHAR" };
             return Err(unsupported::refuse(&what, instead));

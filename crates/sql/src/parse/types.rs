@@ -264,6 +264,13 @@ pub(super) fn datetime_scale(cursor: &mut Cursor<'_>, column: &str) -> Parsed<u8
     Ok(within(column, limits, scale)? as u8)
 }
 
+/// The optional `(p)` of TIME.
+pub(super) fn time_scale(cursor: &mut Cursor<'_>, column: &str) -> Parsed<u8> {
+    let scale = argument(cursor)?.unwrap_or(0);
+    let limits = ("TIME", "digits of a second's fraction", 0, u32::from(DATETIME_SCALE_MAX));
+    Ok(within(column, limits, scale)? as u8)
+}
+
 pub(super) fn decimal(cursor: &mut Cursor<'_>, column: &str) -> Parsed<DataType> {
     if !cursor.eat_token(&Token::LParen) {
         let (precision, scale) = DECIMAL_DEFAULT;

@@ -2,9 +2,9 @@
 
 use super::refused;
 use chrono::{Datelike, NaiveDate, NaiveDateTime, TimeDelta, Timelike};
-use tributary_types::address;
 use tributary_types::data_type::LARGEINT_DIGITS_MAX;
 use tributary_types::{DataType, DefaultValue, Nested, NestedType, SqlError};
+use tributary_types::{address, clock};
 
 /// Checks a column's default against its type and nullability.
 pub(super) fn check(
@@ -87,6 +87,7 @@ fn check_literal(text: &str, data_type: DataType) -> Result<(), String> {
         DataType::Decimal { precision, scale } => fits_decimal(text, precision, scale),
         DataType::Date => is_date(text),
         DataType::DateTime { scale } => is_date(text) || is_datetime(text, scale),
+        DataType::Time { .. } => clock::of_text(text).is_some(),
         DataType::Ipv4 => address::parse_ipv4(text).is_some(),
         DataType::Ipv6 => address::parse_ipv6(text).is_some(),
         DataType::Json => serde_json::from_str::<serde_json::Value>(text).is_ok(),

@@ -121,7 +121,8 @@ fn index_bytes(data_type: DataType) -> u32 {
         DataType::BigInt | DataType::Double | DataType::DateTime { .. } => 8,
         DataType::LargeInt | DataType::Decimal { .. } | DataType::Ipv6 => 16,
         DataType::Char { bytes } => bytes,
-        DataType::Varchar { .. }
+        DataType::Time { .. }
+        | DataType::Varchar { .. }
         | DataType::String
         | DataType::Json
         | DataType::Variant
@@ -144,6 +145,7 @@ fn not_a_unique_key_type(column: &ColumnDef) -> SqlError {
         DataType::Float | DataType::Double => {
             format!("Float or double can not used as a key, use decimal instead. (column '{name}')")
         }
+        DataType::Time { .. } => format!("Time Type should not be used in key column[{name}]."),
         DataType::String => format!("String Type should not be used in key column[{name}]."),
         DataType::Variant => format!("Variant type should not be used in key column[{name}]."),
         DataType::Nested(nested) => {

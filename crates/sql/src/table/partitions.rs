@@ -114,7 +114,8 @@ fn check_column(column: &ColumnDef, method: PartitionMethod, model: KeyModel) ->
             Err(refused(format!("String Type should not be used in partition column[{name}].")))
         }
         (
-            DataType::Json
+            DataType::Time { .. }
+            | DataType::Json
             | DataType::Variant
             | DataType::Ipv4
             | DataType::Ipv6

@@ -136,7 +136,11 @@ impl FileStats {
 const fn has_bounds(data_type: DataType) -> bool {
     let has_none = matches!(
         data_type,
-        DataType::Boolean | DataType::Ipv6 | DataType::Varbinary { .. } | DataType::Nested(_)
+        DataType::Boolean
+            | DataType::Time { .. }
+            | DataType::Ipv6
+            | DataType::Varbinary { .. }
+            | DataType::Nested(_)
     );
     !has_none && !data_type.is_state()
 }

@@ -15,7 +15,9 @@ use arrow::datatypes::{DataType as ArrowType, Field, SchemaRef};
 use std::sync::Arc;
 use tributary_types::change::grows;
 use tributary_types::widen::widened;
-use tributary_types::{ColumnDef, DataType, DefaultValue, TableDef, TableSchema, address, host, state};
+use tributary_types::{
+    ColumnDef, DataType, DefaultValue, TableDef, TableSchema, address, clock, host, state,
+};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
@@ -95,6 +97,8 @@ pub(crate) fn default_array(
     };
     let one = StringArray::from(vec![text.clone()]);
     let value = match column.data_type {
+        DataType::Time { scale } => clock::of_text(&text)
+            .map(|micros| Arc::new(StringArray::from(vec![clock::text_of(micros, scale)])) as ArrayRef),
         DataType::Ipv4 | DataType::Ipv6 => address(&text, column.data_type),
         _ => cast_with_options(&one, &wanted, &CastOptions { safe: false, ..CastOptions::default() }).ok(),
     };

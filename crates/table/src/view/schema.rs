@@ -86,7 +86,8 @@ fn delta_type(data_type: DataType) -> Result<DeltaType, TableError> {
         DataType::Decimal { precision, scale } => decimal(precision, scale)?,
         DataType::Date => DeltaType::DATE,
         DataType::DateTime { .. } => DeltaType::TIMESTAMP_NTZ,
-        DataType::Char { .. }
+        DataType::Time { .. }
+        | DataType::Char { .. }
         | DataType::Varchar { .. }
         | DataType::String
         | DataType::Json

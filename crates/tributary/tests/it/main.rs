@@ -112,6 +112,7 @@ mod takeover;
 mod temporary_partitions;
 mod temporary_tables;
 mod texts;
+mod time_columns;
 mod tokens;
 mod torture;
 mod traces;

@@ -20,8 +20,8 @@ const TEXT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// `array` as an array of the column's type; `None` if a value does not fit as it is, or if whole arrays of its
 /// type are not converted.
 pub(super) fn whole(array: &ArrayRef, column: &TargetColumn) -> Option<ArrayRef> {
-    // Limits hold within its values, too, and cells check them.
-    if column.data_type.is_nested() {
+    // Limits hold within its values, too, and cells check them; they write TIMEs in one form.
+    if column.data_type.is_nested() || matches!(column.data_type, DataType::Time { .. }) {
         return None;
     }
     let to = column.data_type.to_arrow();

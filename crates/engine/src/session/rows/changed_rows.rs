@@ -111,7 +111,8 @@ fn as_stored(data_type: DataType, value: &Expr) -> Result<Option<Expr>, SqlError
         | DataType::Double
         | DataType::Decimal { .. }
         | DataType::Date
-        | DataType::DateTime { .. } => data_type.to_string(),
+        | DataType::DateTime { .. }
+        | DataType::Time { .. } => data_type.to_string(),
         DataType::Json
         | DataType::Variant
         | DataType::Ipv4

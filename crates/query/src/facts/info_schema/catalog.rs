@@ -447,7 +447,7 @@ pub(super) fn column_row(
     let data_type = column.data_type;
     let text = data_type.is_text();
     let scale = match data_type {
-        DataType::DateTime { scale } => Some(i64::from(scale)),
+        DataType::DateTime { scale } | DataType::Time { scale } => Some(i64::from(scale)),
         _ => None,
     };
     vec![

@@ -4,6 +4,7 @@
 
 use super::zone;
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Timelike};
+pub use tributary_types::clock::{parse as parse_clock, text as clock_text};
 use tributary_types::moment;
 
 /// Microseconds of a day.
@@ -64,70 +65,10 @@ pub fn is_date_only(text: &str) -> bool {
     !text.contains([' ', 'T', ':']) && (text.len() <= 10)
 }
 
-fn micros_of_fraction(text: &str) -> Option<u32> {
-    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let digits = &text[..text.len().min(6)];
-    let value: u32 = if digits.is_empty() { 0 } else { digits.parse().ok()? };
-    Some(value * 10u32.pow(6 - digits.len() as u32))
-}
-
-fn number(text: &str) -> Option<u32> {
-    if text.is_empty() || text.len() > 4 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    text.parse().ok()
-}
-
 /// Whether the day is in the years 0 to 9999, the range of a DATETIME.
 #[must_use]
 pub fn is_in_calendar(micros: i64) -> bool {
     from_micros(micros).is_some_and(|value| (0..=9999).contains(&value.year()))
-}
-
-/// The longest TIME, 838:59:59, in microseconds.
-const CLOCK_MAX_MICROS: i64 = 3_020_399_000_000;
-
-/// Reads a TIME in microseconds: `[-]H:MM[:SS[.fraction]]`, or the digits `HHMMSS`, of which those on the left may
-/// be missing. `None` for anything else and beyond 838:59:59.
-#[must_use]
-pub fn parse_clock(text: &str) -> Option<i64> {
-    let text = text.trim();
-    let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-    let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let (hour, minute, second) = if clock.contains(':') {
-        let mut parts = clock.split(':');
-        let hour = number(parts.next()?)?;
-        let minute = number(parts.next()?)?;
-        let second = parts.next().map_or(Some(0), number)?;
-        if parts.next().is_some() {
-            return None;
-        }
-        (hour, minute, second)
-    } else {
-        if clock.is_empty() || clock.len() > 7 || !clock.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
-        }
-        let digits: u32 = clock.parse().ok()?;
-        (digits / 10_000, digits / 100 % 100, digits % 100)
-    };
-    if minute > 59 || second > 59 {
-        return None;
-    }
-    let seconds = i64::from(hour * 3600 + minute * 60 + second);
-    let micros = seconds * 1_000_000 + i64::from(micros_of_fraction(fraction)?);
-    (micros <= CLOCK_MAX_MICROS).then_some(if negative { -micros } else { micros })
-}
-
-/// A TIME's text: the fraction only where there is one.
-#[must_use]
-pub fn clock_text(micros: i64) -> String {
-    let sign = if micros < 0 { "-" } else { "" };
-    let micros = micros.unsigned_abs();
-    let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
-    let text = format!("{sign}{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    if fraction == 0 { text } else { format!("{text}.{fraction:06}") }
 }
 
 /// A unit of `INTERVAL` or `TIMESTAMPDIFF`, single ones only.

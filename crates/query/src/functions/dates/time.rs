@@ -20,6 +20,7 @@ use chrono::{Datelike, Months, NaiveDate, NaiveDateTime, TimeZone, Timelike};
 use datafusion::common::{Result, exec_err};
 use datafusion::logical_expr::ReturnFieldArgs;
 use std::sync::Arc;
+use tributary_types::clock;
 
 /// `TO_DAYS('9999-12-31')`.
 const LAST_DAY_NUMBER: i64 = 3_652_424;
@@ -365,12 +366,7 @@ fn time_to(args: &[ArrayRef]) -> Result<ArrayRef> {
     let digits = args[1].as_primitive::<Int64Type>();
     let rounded = times.as_string::<i32>().iter().enumerate().map(|(row, text)| {
         let micros = text.and_then(datetime::parse_clock)?;
-        let digits = usize::try_from(digits.value(row)).unwrap_or(0).min(6);
-        let step = 10_i64.pow(u32::try_from(6 - digits).unwrap_or(0));
-        let nearest = (micros.abs() + step / 2) / step * step * micros.signum();
-        let text = datetime::clock_text(nearest);
-        let (whole, fraction) = text.split_once('.').unwrap_or((&text, "000000"));
-        Some(if digits == 0 { whole.to_owned() } else { format!("{whole}.{}", &fraction[..digits]) })
+        Some(clock::text_of(micros, u8::try_from(digits.value(row)).unwrap_or(0)))
     });
     Ok(Arc::new(rounded.collect::<StringArray>()))
 }

@@ -1,0 +1,59 @@
+//! Comparisons of columns of TIMEs, whose values are texts of one form.
+//!
+//! What a column is compared with gets that form: a constant while the query is planned, anything else by a cast. Times of day are in order
+//! then, as texts; negative ones and those of 100 hours and more are not.
+
+use crate::functions;
+use crate::functions::conversion::exprs::literal;
+use crate::types::metadata;
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::logical_expr::{Expr, ExprSchemable, lit};
+use tributary_types::{DataType, clock};
+
+/// The most digits of a second.
+const DIGITS_MAX: u8 = 6;
+
+/// Both sides of a comparison.
+pub fn alike(left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
+    if digits(&left, schema).is_none() && digits(&right, schema).is_some() {
+        let (right, mut others, _) = all_alike(right, vec![left], schema);
+        return (others.remove(0), right);
+    }
+    let (left, mut others, _) = all_alike(left, vec![right], schema);
+    (left, others.remove(0))
+}
+
+/// A value and those that it is compared with; whether one has changed.
+pub fn all_alike(expr: Expr, others: Vec<Expr>, schema: &DFSchema) -> (Expr, Vec<Expr>, bool) {
+    let Some(own) = digits(&expr, schema) else { return (expr, others, false) };
+    if others.iter().all(|other| is_constant(other) || digits(other, schema) == Some(own)) {
+        let others = others.into_iter().map(|other| constant(other, own)).collect();
+        return (expr, others, true);
+    }
+    let cast = |expr| functions::named("__time_to").call(vec![expr, lit(i64::from(DIGITS_MAX))]);
+    (cast(expr), others.into_iter().map(cast).collect(), true)
+}
+
+/// The digits of a second of a column of TIMEs.
+fn digits(expr: &Expr, schema: &DFSchema) -> Option<u8> {
+    let Expr::Column(_) = expr else { return None };
+    match metadata::declared_type(expr.to_field(schema).ok()?.1.as_ref())? {
+        DataType::Time { scale } => Some(scale),
+        _ => None,
+    }
+}
+
+fn is_constant(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.is_null() || value.try_as_str().is_some())
+}
+
+/// A constant text as the column has it, with more digits if it has more; NULL if it is no TIME. Columns stay.
+fn constant(expr: Expr, own: u8) -> Expr {
+    let Expr::Literal(value, _) = &expr else { return expr };
+    let Some(text) = value.try_as_str().flatten() else { return expr };
+    let text = clock::of_text(text).map(|micros| {
+        let is_exact = micros % 10_i64.pow(u32::from(DIGITS_MAX - own.min(DIGITS_MAX))) == 0;
+        clock::text_of(micros, if is_exact { own } else { DIGITS_MAX })
+    });
+    literal(ScalarValue::Utf8(text))
+}

@@ -269,6 +269,12 @@ def prepared(port, database):
         refusal(lambda: rows(connection, "SELECT ? + ?", (1,)), "1210", "2 parameters, and 1 were bound")
         refusal(lambda: rows(connection, "SELECT FROM WHERE ?", (1,)), "1064")
         refusal(lambda: rows(connection, "SELECT ?", ([1, 2],)), "no type of parameters")
+        # The columns of a call that waits are known before it has waited.
+        equal(rows(connection, "SELECT SLEEP(?) AS s, ? AS t", (0, "x")), [(0, "x")])
+        with connection.cursor() as cursor:
+            cursor.adbc_prepare("SELECT SLEEP(0), GET_LOCK('flight', 0)")
+            cursor.execute("SELECT SLEEP(0), GET_LOCK('flight', 0)")
+            equal(cursor.fetchall(), [(0, 1)])
         # A statement that was prepared while another result is open.
         with connection.cursor() as first, connection.cursor() as second:
             first.execute("SELECT id FROM p ORDER BY id")

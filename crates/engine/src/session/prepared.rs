@@ -6,6 +6,7 @@
 
 use super::EngineSession;
 use super::rows::insert::InsertLoad;
+use super::waiting_calls;
 use crate::access::Privilege;
 use crate::answer::Answer;
 use crate::node::session_memory::SessionCharge;
@@ -167,7 +168,10 @@ impl EngineSession {
         let Counted { params, tokens } = Counted::of(text);
         let param_count = param_count_u16(params)?;
         let mut columns = match &statement {
-            Statement::Query(query) => self.queries.describe(&self.view(), query).await?,
+            Statement::Query(query) => {
+                let called = waiting_calls::with_numbers(query)?;
+                self.queries.describe(&self.view(), called.as_ref().unwrap_or(query)).await?
+            }
             _ => Vec::new(),
         };
         self.mark_keys(&mut columns);

@@ -102,6 +102,36 @@ fn may_call(text: &str) -> bool {
     has(b"_lock") || has(b"sleep")
 }
 
+/// The query with numbers in the places of its calls, whose rows have the same columns; `None` if there are no calls.
+///
+/// # Errors
+/// A call has too few or too many arguments.
+pub(super) fn with_numbers(query: &SelectQuery) -> Result<Option<SelectQuery>, SqlError> {
+    let calls = calls(query)?.len();
+    Ok((calls > 0).then(|| with_values(query, &vec![Some(0); calls])))
+}
+
+/// The calls of a query.
+fn calls(query: &SelectQuery) -> Result<Vec<Call>, SqlError> {
+    if !(query.text.is_empty() || may_call(&query.text)) {
+        return Ok(Vec::new());
+    }
+    let mut find = Find::default();
+    match visit::walk_query(&query.ast, &mut find) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(find.0),
+    }
+}
+
+/// The query with these values in the places of its calls.
+fn with_values(query: &SelectQuery, values: &[Option<i64>]) -> SelectQuery {
+    let mut called = query.clone();
+    let mut ast = called.ast.into_inner();
+    let _ = visit::walk_query_mut(&mut ast, &mut Replace(values.iter()));
+    called.ast = Box::new(ast).into();
+    called
+}
+
 impl EngineSession {
     /// Runs the calls of a query that wait. Returns the query with their values in their places, and the parameters that are left;
     /// `None` if there are no calls.
@@ -110,14 +140,7 @@ impl EngineSession {
         query: &SelectQuery,
         params: &[ScalarValue],
     ) -> Result<Option<(SelectQuery, Vec<ScalarValue>)>, SqlError> {
-        if !(query.text.is_empty() || may_call(&query.text)) {
-            return Ok(None);
-        }
-        let mut find = Find::default();
-        if let ControlFlow::Break(error) = visit::walk_query(&query.ast, &mut find) {
-            return Err(error);
-        }
-        let Find(calls) = find;
+        let calls = calls(query)?;
         let Some(first) = calls.first() else { return Ok(None) };
         if !reads_nothing(&query.ast.body) {
             let name = first.name.to_ascii_uppercase();
@@ -135,14 +158,11 @@ impl EngineSession {
             }
             done.push(self.run_waiting_call(name, &values).await?);
         }
-        let mut called = query.clone();
-        let mut ast = called.ast.into_inner();
-        let _ = visit::walk_query_mut(&mut ast, &mut Replace(done.iter()));
-        let left = placeholders(&ast);
+        let called = with_values(query, &done);
+        let left = placeholders(&called.ast);
         let is_left = |index: &usize| left.contains(&places[*index]);
         let params =
             (0..places.len().min(params.len())).filter(is_left).map(|index| params[index].clone()).collect();
-        called.ast = Box::new(ast).into();
         Ok(Some((called, params)))
     }
 

@@ -321,6 +321,7 @@ const fn primitive_name(data_type: DataType) -> &'static str {
         DataType::Date => "DATEV2",
         DataType::DateTime { .. } => "DATETIMEV2",
         DataType::Json => "JSONB",
+        DataType::Varbinary { .. } => "BINARY",
         other => other.base_name(),
     }
 }

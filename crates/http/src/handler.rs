@@ -10,6 +10,7 @@ mod inspect;
 mod load;
 mod nodes;
 mod query;
+mod read_plan;
 mod redirect;
 mod two_phase;
 
@@ -101,6 +102,7 @@ impl Handler {
             Ok(Route::StreamLoad { db, table }) => self.stream_load(&head, wire, peer, (db, table)).await,
             Ok(Route::HttpStream) => self.http_stream(&head, wire, peer).await,
             Ok(Route::Query { db }) => self.query(&head, wire, shared, db).await,
+            Ok(Route::ReadPlan { db, table }) => self.read_plan(&head, wire, peer, (db, table)).await,
             Ok(Route::ShowConfig) => Handled::new(self.show_config(&head, peer).await, wire),
             Ok(Route::SetConfig) => Handled::new(self.set_config(&head, peer).await, wire),
             Ok(Route::ConsolePage) => Handled::new(reply::moved("ui/"), wire),

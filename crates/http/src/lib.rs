@@ -53,7 +53,7 @@ pub use route::{error_url, file_of_error_url};
 pub use server::serve;
 pub use service::{
     AnsweredLoad, AskedName, Authenticator, Backend, ErrorLogReader, Health, InspectService, LabelInfo,
-    LoadRoute, LoadService, NamedState, QueryAnswer, QueryColumn, QueryRequest, QueryService, Services,
-    StoredLoad, WalCount,
+    LoadRoute, LoadService, NamedState, QueryAnswer, QueryColumn, QueryRequest, QueryService, ReadPlan,
+    Services, StoredLoad, WalCount,
 };
 pub use tributary_decode::Compression;

@@ -22,6 +22,7 @@ pub(crate) enum Route {
     LightSchemaChange { db: String, table: String },
     Count { db: String, table: String },
     NamedLoad { db: String, table: String },
+    ReadPlan { db: String, table: String },
     LoadState { db: String },
     LoadInfo { db: String },
     Cancel { db: String },
@@ -101,6 +102,7 @@ impl Route {
             ["api", db, table, "_load_state"] => {
                 Self::NamedLoad { db: database(db)?, table: decoded(table)? }
             }
+            ["api", db, table, "_query_plan"] => Self::ReadPlan { db: database(db)?, table: decoded(table)? },
             ["api", db, table, "_count"] => Self::Count { db: database(db)?, table: decoded(table)? },
             _ => return Err(NoRoute::UnknownPath),
         })
@@ -109,7 +111,7 @@ impl Route {
     const fn method(&self) -> &'static str {
         match self {
             Self::StreamLoad { .. } | Self::TwoPhase { .. } | Self::HttpStream => "PUT",
-            Self::Cancel { .. } | Self::Query { .. } | Self::SetConfig => "POST",
+            Self::Cancel { .. } | Self::Query { .. } | Self::ReadPlan { .. } | Self::SetConfig => "POST",
             _ => "GET",
         }
     }
@@ -214,6 +216,8 @@ mod tests {
         assert_eq!(Route::of(&Method::GET, "/rest/v2/manager/node"), Err(NoRoute::UnknownPath));
         let schema = Ok(Route::Schema { db: "d".into(), table: "t".into() });
         assert_eq!(Route::of(&Method::GET, "/api/internal/d/t/_schema"), schema);
+        let plan = Ok(Route::ReadPlan { db: "d".into(), table: "t".into() });
+        assert_eq!(Route::of(&Method::POST, "/api/d/t/_query_plan"), plan);
         assert_eq!(Route::of(&Method::GET, "/ui"), Ok(Route::ConsolePage));
         assert_eq!(Route::of(&Method::GET, "/ui/"), Ok(Route::Console(String::new())));
         assert_eq!(Route::of(&Method::GET, "/ui/a/b"), Err(NoRoute::UnknownPath));

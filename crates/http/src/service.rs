@@ -65,6 +65,17 @@ pub struct StoredLoad {
     pub unselected_rows: u64,
 }
 
+/// What a connector reads of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadPlan {
+    /// The number of the table's only tablet.
+    pub tablet: u64,
+    /// The version of its rows.
+    pub version: u64,
+    /// The node, as it calls itself.
+    pub host: String,
+}
+
 /// The state of a name of loads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedState {
@@ -292,6 +303,18 @@ pub trait InspectService: Send + Sync + 'static {
     /// # Errors
     /// Unknown database or table, no privilege.
     async fn row_count(&self, principal: &Principal, db: &str, table: &str) -> Result<u64, SqlError>;
+
+    /// What a connector reads for a query of a table, by Arrow Flight SQL.
+    ///
+    /// # Errors
+    /// Unknown database or table, no privilege; the text is no query of that table alone, or Arrow Flight SQL is off.
+    async fn read_plan(
+        &self,
+        principal: &Principal,
+        db: &str,
+        table: &str,
+        sql: &str,
+    ) -> Result<ReadPlan, SqlError>;
 
     /// The nodes that take loads. The client has reached this node as `reached_as`; `None`: as it calls itself.
     ///

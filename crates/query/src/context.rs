@@ -32,7 +32,7 @@ pub use views::Within;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tributary_sql::names::without_partitions;
+use tributary_sql::names::{tablets, without_partitions};
 use tributary_table::{Snapshot, Table};
 use tributary_types::system::is_system_database;
 use tributary_types::{ColumnDef, ErrorCode, HiddenColumn, PartitionNames, SqlError, TableDef, TableId};
@@ -111,6 +111,10 @@ impl StatementContext<'_> {
         let table = self.session.own(table).map_err(external)?;
         table.check_staleness().map_err(|error| external(table_error(error)))?;
         let (table, places) = match &partitions {
+            named if let Some(numbers) = tablets(named) => {
+                check_tablets(&table.def(), numbers).map_err(external)?;
+                (table, None)
+            }
             PartitionNames::Temporary(_) => {
                 let def = table.def();
                 let beside = self.namespace.beside(&def).map(|beside| self.session.own(beside));
@@ -196,6 +200,18 @@ fn with_sequence(
     columns.push(of(&column.name.to_lowercase()).alias_with_metadata(name.to_lowercase(), metadata));
     let plan = LogicalPlanBuilder::scan(table.clone(), provider_as_source(provider), None)?;
     Ok(Arc::new(ViewTable::new(plan.project(columns)?.build()?, None)))
+}
+
+/// Checks that the numbers of tablets are that of the only one that a table has, which is all of it.
+fn check_tablets(def: &TableDef, numbers: &[String]) -> std::result::Result<(), SqlError> {
+    let own = def.id.to_string();
+    match numbers.iter().find(|number| **number != own) {
+        None => Ok(()),
+        Some(other) => Err(SqlError::detail(
+            ErrorCode::Unknown,
+            format!("tablet {other} is none of table {}: its only one is {own}", def.name),
+        )),
+    }
 }
 
 /// The error for partitions of an object without partitions.

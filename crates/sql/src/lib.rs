@@ -34,6 +34,7 @@ mod special_calls;
 mod split;
 mod syntax;
 pub mod table;
+mod tablets;
 mod temporary;
 mod upsert;
 mod view_text;

@@ -81,6 +81,16 @@ const MARK: char = '\u{1}';
 /// The first of the names that the parser has for `TEMPORARY PARTITION (p, …)`; no partition is called so.
 pub const TEMPORARY: &str = "\u{2}";
 
+/// The first of the names that the parser has for `TABLET(n, …)`; no partition is called so.
+pub const TABLETS: &str = "\u{3}";
+
+/// The numbers of the tablets that a query names in the place of partitions.
+#[must_use]
+pub fn tablets(partitions: &PartitionNames) -> Option<&[String]> {
+    let (mark, numbers) = partitions.named().split_first()?;
+    (mark == TABLETS).then_some(numbers)
+}
+
 /// The table called `table` with some of its partitions only, as the planner of queries names it. If the first is
 /// [`TEMPORARY`], the others are temporary ones.
 #[must_use]

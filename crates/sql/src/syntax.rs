@@ -8,6 +8,7 @@ use crate::hints;
 use crate::lateral_views;
 use crate::limits::{BLANKS_MAX, STATEMENT_BYTES_MAX, TOKENS_MAX};
 use crate::retries;
+use crate::tablets;
 use crate::temporary;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use tributary_types::{ErrorCode, SqlError, memory};
@@ -151,6 +152,7 @@ pub(crate) fn tokenize(sql: &str, grammar: &Grammar) -> Parsed<Vec<TokenWithSpan
     tokens.iter_mut().for_each(|token| escapes::resolve(&mut token.token));
     hints::drop_of_joins(&mut tokens);
     temporary::mark(&mut tokens);
+    tablets::mark(&mut tokens);
     lateral_views::apply(&mut tokens);
     grammar.note(&tokens);
     chains::check(&tokens)?;

@@ -355,6 +355,12 @@ def ingest(port, database):
     equal(query(client, options, "SELECT count(*) AS n FROM g").to_pylist(), [{"n": 100_015}])
 
 
+def tablet(port, text):
+    """What the source of a connector sends."""
+    with connect(port) as connection:
+        equal(rows(connection, text), [(2,)])
+
+
 def kills(port, database):
     admin = connect(port)
     client, options = log_in(port)
@@ -449,7 +455,7 @@ main(
     {
         check.__name__: check
         for check in (
-            logins, strangers, types, statements, large, prepared, ingest, kills, privileges, names, encrypted,
+            logins, strangers, types, statements, large, prepared, tablet, ingest, kills, privileges, names, encrypted,
         )
     }
 )

@@ -389,6 +389,7 @@ async fn every_endpoint_that_is_not_public_asks_whether_it_may() {
             "PUT /api/d/_stream_load_2pc|label: a|txn_operation: commit",
             "GET /api/d/t/_schema",
             "GET /api/d/t/_count",
+            "POST /api/d/t/_query_plan",
             "GET /api/d/t/_load_state?channel=c",
             "GET /api/d/get_load_state?label=a",
             "GET /api/d/_load_info?label=a",

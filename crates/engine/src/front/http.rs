@@ -6,6 +6,7 @@
 mod ends;
 mod http_stream;
 mod query;
+mod read_plan;
 mod repeated;
 
 use crate::access::finished::Door;
@@ -27,7 +28,8 @@ use tributary_decode::{Compression, FieldNames, Reject};
 use tributary_http::{
     AnsweredLoad, AskedName, Authenticator, Backend, ErrorLogReader, Health, HttpStreamRequest,
     InspectService, LabelInfo, LoadAnswer, LoadBody, LoadCode, LoadRoute, LoadService, LoadStages, MergeType,
-    NamedState, Peer, StreamLoadRequest, TableHeaders, TwoPhaseOp, TwoPhaseTarget, UpdateMode, WalCount,
+    NamedState, Peer, ReadPlan, StreamLoadRequest, TableHeaders, TwoPhaseOp, TwoPhaseTarget, UpdateMode,
+    WalCount,
 };
 use tributary_ingest::{
     Body, CloseReason, IngestError, LoadTraits, NamedLoad, Route, Source, TransactionStatus,
@@ -676,6 +678,26 @@ impl InspectService for HttpLoads {
         table.check_staleness().map_err(table_error)?;
         let snapshot = table.settled().await;
         Ok(snapshot.map_err(table_error)?.rows())
+    }
+
+    async fn read_plan(
+        &self,
+        principal: &Principal,
+        db: &str,
+        table: &str,
+        sql: &str,
+    ) -> Result<ReadPlan, SqlError> {
+        let begun = Instant::now();
+        let found = self.0.gate.table(principal, Privilege::Select, None, Some(db), table);
+        let found = found.and_then(|table| read_plan::check(sql, db, &table.def()).map(|()| table));
+        self.looked(principal, (&format!("POST /api/{db}/{table}/_query_plan"), "SHOW"), db, begun, &found);
+        let table = found?;
+        if self.0.ports().flight.is_none() {
+            let text = "tables are read by Arrow Flight SQL, which is off: set arrow_flight_sql_port";
+            return Err(SqlError::detail(ErrorCode::NotSupported, text));
+        }
+        let (tablet, version) = (table.id().0, table.snapshot().version.0);
+        Ok(ReadPlan { tablet, version, host: self.0.options.host.clone() })
     }
 
     fn backends(&self, principal: &Principal, reached_as: Option<&str>) -> Result<Vec<Backend>, SqlError> {

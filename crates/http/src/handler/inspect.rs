@@ -281,7 +281,7 @@ fn of_nodes(counts: &[WalCount], asked: &str) -> Result<Vec<WalCount>, String> {
 }
 
 /// Doris's `data` for a table that cannot be read.
-fn exception(error: &SqlError) -> Value {
+pub(super) fn exception(error: &SqlError) -> Value {
     let status = match error.code {
         ErrorCode::UnknownDatabase | ErrorCode::UnknownTable | ErrorCode::NoSuchTable => 404,
         ErrorCode::AccessDenied

@@ -61,7 +61,7 @@ impl Handler {
             return Handled::new(reply::busy(false, text), wire);
         };
         let (mut body, rest) = LoadBody::new(wire);
-        let asked = read(&mut body).await;
+        let asked = read_body(&mut body).await;
         drop(body);
         let response = match asked.and_then(|text| parse(head, &text)) {
             Err((status, text)) => reply::envelope_with_status(status, EnvelopeCode::BadRequest, text),
@@ -128,9 +128,10 @@ fn body_bytes(head: &Parts) -> u64 {
     declared.min(BODY_BYTES_MAX)
 }
 
-type Refusal = (StatusCode, String);
+pub(super) type Refusal = (StatusCode, String);
 
-async fn read(body: &mut LoadBody) -> Result<Vec<u8>, Refusal> {
+/// The whole body of a request.
+pub(super) async fn read_body(body: &mut LoadBody) -> Result<Vec<u8>, Refusal> {
     let mut text = Vec::new();
     while let Some(chunk) = body.next().await {
         let chunk = chunk.map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;

@@ -199,6 +199,14 @@ impl InspectService for Fake {
         Ok(Arc::new(TableDef::new(TableId(1), db, table, schema)))
     }
 
+    async fn read_plan(&self, _: &Principal, _: &str, table: &str, sql: &str) -> Result<ReadPlan, SqlError> {
+        match (table, sql) {
+            ("dt", "SELECT 1") => Ok(ReadPlan { tablet: 7, version: 3, host: "node".to_owned() }),
+            ("dt", _) => Err(SqlError::new(ErrorCode::Syntax, "no such statement")),
+            _ => Err(unknown_table(table)),
+        }
+    }
+
     async fn named_load(
         &self,
         _: &Principal,

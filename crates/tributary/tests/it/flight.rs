@@ -3,6 +3,7 @@
 use crate::support::certificates::Authority;
 use crate::support::programs::python;
 use crate::support::{Client, Curl, Server, wait_until};
+use serde_json::{Value, json};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -164,4 +165,56 @@ fn nonsense_ends_its_connection_and_no_other() {
         let _ = stream.read_to_end(&mut answer);
     }
     check(&server, "strangers", &[]);
+}
+
+#[test]
+fn connectors_are_told_the_only_tablet_and_read_it() {
+    let server = Server::with_settings(&[("arrow_flight_sql_port", "0")]);
+    let mut db = server.database().with_dt("");
+    db.client.ok("INSERT INTO dt VALUES (1, 'a', 5), (2, 'b', 6)");
+    db.client.ok("SYNC");
+    let url = |port: u16| format!("http://127.0.0.1:{port}/api/{}/dt/_query_plan", db.name);
+    let plan = |port: u16, sql: &str| -> Value {
+        let text = Curl::as_user("root:", &url(port)).body(&json!({ "sql": sql }).to_string()).text();
+        serde_json::from_str::<Value>(&text).unwrap_or_else(|error| panic!("{error}: {text}"))["data"].take()
+    };
+    let of_table = format!("select `id` from `{}`.`dt` where id > 1", db.name);
+    let found = plan(server.http_port(), &of_table);
+    assert_eq!((&found["status"], &found["opaqued_query_plan"]), (&json!(200), &json!("")), "{found}");
+    let partitions = found["partitions"].as_object().expect("tablets");
+    let (tablet, routes) = partitions.iter().next().expect("one");
+    assert_eq!(partitions.len(), 1);
+    assert!(
+        tablet.parse::<u64>().is_ok() && routes["routings"][0].as_str().unwrap().ends_with(":0"),
+        "{found}"
+    );
+    let read = format!(
+        "/* ApplicationName=Spark ArrowFlightSQL Query */SELECT `id` FROM {}.dt TABLET({tablet}) WHERE id > 1",
+        db.name
+    );
+    assert_eq!(db.client.rows(&read), ["2"]);
+    assert_eq!(python("flight_checks.py", &["tablet", &server.flight_port().to_string(), &read]), "ok\n");
+    assert_eq!(
+        db.client.rows(&format!("SELECT d.id FROM dt TABLET({tablet}, {tablet}) AS d LIMIT 1")).len(),
+        1
+    );
+    db.client.refused("SELECT id FROM dt TABLET(1, 2)", 1105, "is none of table dt: its only one is");
+    db.client.ok("CREATE VIEW v AS SELECT id FROM dt");
+    db.client.refused(&format!("SELECT id FROM v TABLET({tablet})"), 1747, "");
+    for (sql, text) in [
+        ("", "the body has no statement"),
+        ("select * from other", "a plan is only for SELECT"),
+        ("select count(*) from dt join dt d using (id)", "a plan is only for SELECT"),
+        ("select * from dt limit 1", "a plan is only for SELECT"),
+        ("selec", "error"),
+    ] {
+        let refused = plan(server.http_port(), sql);
+        assert_ne!(refused["status"], json!(200), "{sql}");
+        assert!(refused["exception"].as_str().is_some_and(|found| found.contains(text)), "{sql}: {refused}");
+    }
+    let off = Server::shared();
+    let other = off.database().with_dt("");
+    let url = format!("http://127.0.0.1:{}/api/{}/dt/_query_plan", off.http_port(), other.name);
+    let text = Curl::as_user("root:", &url).body("{\"sql\": \"select * from dt\"}").text();
+    assert!(text.contains("set arrow_flight_sql_port"), "{text}");
 }

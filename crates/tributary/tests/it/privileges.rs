@@ -247,13 +247,14 @@ fn a_load_over_http_needs_the_right_to_load_into_its_table() {
 }
 
 /// The right that each request needs. `$` is the database.
-const ROUTES: [(&str, &str); 11] = [
+const ROUTES: [(&str, &str); 12] = [
     ("PUT /api/$/t/_stream_load", "LOAD_PRIV ON $.t"),
     ("PUT /api/_http_stream", "LOAD_PRIV ON $.t"),
     ("PUT /api/$/_stream_load_2pc", "LOAD_PRIV ON $.*"),
     ("GET /api/$/t/_schema", "SELECT_PRIV ON $.t"),
     ("GET /api/enable_light_schema_change/$/t", "SELECT_PRIV ON $.t"),
     ("GET /api/$/t/_count", "SELECT_PRIV ON $.t"),
+    ("POST /api/$/t/_query_plan", "SELECT_PRIV ON $.t"),
     ("GET /api/$/_load_info?label=none", "LOAD_PRIV ON $.*"),
     ("POST /api/$/_cancel?label=none", "LOAD_PRIV ON $.*"),
     ("GET /api/get_wal_size", "ADMIN_PRIV ON *.*"),

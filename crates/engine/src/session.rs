@@ -309,6 +309,10 @@ impl EngineSession {
         self.variables.values().sql_mode.quotes.translated(text)
     }
 
+    pub(crate) fn inserts_strictly(&self) -> bool {
+        self.variables.values().enable_insert_strict
+    }
+
     pub(crate) fn no_backslash_escapes(&self) -> bool {
         self.variables.values().sql_mode.quotes.no_backslash_escapes
     }

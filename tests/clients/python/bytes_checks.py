@@ -44,9 +44,9 @@ def written(port, database):
         statement.execute(place.replace("%s", "?"), (os.urandom(16), "prepared", number, value))
         equal(statement.rowcount, 1)
     ways = ("general", "hex", "literal", "many", "prepared")
-    read(port, database, ",".join(ways))
+    values_of(port, database, ways)
     statement.execute("SELECT body, id FROM files WHERE way = ? ORDER BY place", ("many",))
-    equal([(None if body is None else bytes(body), bytes(id)) for body, id in statement.fetchall()],
+    equal([(None if body is None else bytes(body), bytes(key)) for body, key in statement.fetchall()],
           [(row[3], row[0]) for row in rows])
     # A row is found and changed by bytes, as a literal and as a parameter.
     equal(cursor.execute("UPDATE files SET small = %s, name = _binary 'text' WHERE id = %s", (b"\xff\x00", rows[0][0])), 1)
@@ -78,19 +78,25 @@ def refused(cursor, sql, number):
 
 
 def read(port, database, ways):
+    """The values are there, and what was changed of them."""
+    values_of(port, database, ways.split(","))
+    cursor = connect(port, database).cursor()
+    cursor.execute("SELECT id, small FROM files WHERE place = 0 AND way = 'many'")
+    ((key, small),) = cursor.fetchall()
+    equal((len(key), small), (16, b"\xff\x00"))
+
+
+def values_of(port, database, ways):
     """The values of each way in are read by text and by binary rows."""
     cursor = connect(port, database).cursor()
     other = mysql.connector.connect(host="127.0.0.1", port=int(port), user="root", password="", database=database)
     statement = other.cursor(prepared=True)
-    for way in ways.split(","):
+    for way in ways:
         cursor.execute("SELECT body FROM files WHERE way = %s ORDER BY place", (way,))
         equal([body for (body,) in cursor.fetchall()], VALUES, way)
         equal(cursor.description[0][1], pymysql.constants.FIELD_TYPE.BLOB)
         statement.execute("SELECT body FROM files WHERE way = ? ORDER BY place", (way,))
         equal([None if body is None else bytes(body) for (body,) in statement.fetchall()], VALUES, way)
-    cursor.execute("SELECT id, small FROM files WHERE place = 0 AND way = 'many'")
-    (id, small), = cursor.fetchall()
-    equal((len(id), small), (16, b"\xff\x00"))
 
 
 def parquet(path):

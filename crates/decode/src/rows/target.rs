@@ -711,7 +711,7 @@ impl TargetColumn {
             Fault::Bad if self.data_type.is_text() && is_no_text(cell) => {
                 format!(
                     "column({column}) value is incorrect while strict mode is true, src value has bytes that are no UTF-8, which \
-                     all text is; store them as HEX or BASE64"
+                     all text is; keep them in a VARBINARY"
                 )
             }
             Fault::Bad | Fault::IntRange | Fault::DecimalRange => {

@@ -34,6 +34,11 @@ pub fn all_alike(expr: Expr, others: Vec<Expr>, schema: &DFSchema) -> (Expr, Vec
     (cast(expr), others.into_iter().map(cast).collect(), true)
 }
 
+/// Whether an expression is a column of TIMEs.
+pub fn is_column(expr: &Expr, schema: &DFSchema) -> bool {
+    digits(expr, schema).is_some()
+}
+
 /// The digits of a second of a column of TIMEs.
 fn digits(expr: &Expr, schema: &DFSchema) -> Option<u8> {
     let Expr::Column(_) = expr else { return None };

@@ -104,6 +104,7 @@ impl ExprPlanner for OperatorPlanner {
                 check_comparable(&op, &left_type, &right_type)?;
                 let (left, right) = without_case(left, right, schema);
                 let (left, right) = clocks::alike(left, right, schema);
+                let (left_type, right_type) = (left.get_type(schema)?, right.get_type(schema)?);
                 let (left, right) = comparable(left, right, (&left_type, &right_type));
                 binary_expr(left, comparison(&op), right)
             }
@@ -491,6 +492,12 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::ScalarFunction(mut call) if call.func.name() == "__tuple" => {
             let changed = zeros::unify(&mut call.args, schema);
             Ok(Transformed::new_transformed(Expr::ScalarFunction(call), changed))
+        }
+        // The text of a TIME would be read as a date.
+        Expr::ScalarFunction(call)
+            if call.func.name() == "__clock_part" && clocks::is_column(&call.args[0], schema) =>
+        {
+            Ok(Transformed::yes(functions::named("__time_part").call(call.args)))
         }
         Expr::ScalarFunction(call) if call.func.name() == "get_field" => {
             let member = match call.args.as_slice() {

@@ -55,7 +55,7 @@ fn times_have_one_form_and_are_compared_by_it() {
         ("at = CAST('2024-01-01 09:05:00' AS DATETIME)", "1"),
         ("CASE at WHEN '9:05' THEN true ELSE false END", "1"),
     ] {
-        let sql = format!("SELECT GROUP_CONCAT(k ORDER BY k) FROM t WHERE {condition}");
+        let sql = format!("SELECT GROUP_CONCAT(k ORDER BY k SEPARATOR ',') FROM t WHERE {condition}");
         assert_eq!(client.value(&sql), keys, "{condition}");
     }
     assert_eq!(client.ok("UPDATE t SET at = '9:05:00' WHERE k < 3").affected_rows, 1);

@@ -84,13 +84,14 @@ fn a_batch_becomes_a_block_and_back_for_every_type_even_as_a_slice() {
         let mut builder = BlockBuilder::new(&table.schema);
         let target = crate::Target::new(&table, None).unwrap();
         let mut lines = String::from(
-            "(1,2,3,4,5,6,1.5,2.5,3.25,'2024-01-02','2024-01-02 03:04:05.678','é','v','s','[1]','{}','1.2.3.4','::1')",
+            "(1,2,3,4,5,6,1.5,2.5,3.25,'2024-01-02','2024-01-02 03:04:05.678','é','v','s','[1]','{}','1.2.3.4','::1',x'00ff','1:2')",
         );
         for number in 1..count {
             lines += &format!(
-                ",({},2,NULL,{number},5,{number},1.5,NULL,3.25,'2024-01-02',NULL,'é{}','v',NULL,'[{number}]','[{number}]',NULL,'::{number}')",
+                ",({},2,NULL,{number},5,{number},1.5,NULL,3.25,'2024-01-02',NULL,'é{}','v',NULL,'[{number}]','[{number}]',NULL,'::{number}',0x{number:04x},'{}:30')",
                 if number % 3 == 0 { "NULL" } else { "1" },
-                number % 10
+                number % 10,
+                number % 24
             );
         }
         let outcome =

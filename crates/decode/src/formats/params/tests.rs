@@ -175,9 +175,10 @@ fn a_statement_with_an_expression_or_a_wrong_count_is_not_prepared_here() {
 fn a_packet_that_is_too_short_or_of_unknown_types_is_malformed() {
     let malformed = |params: &[Param]| {
         let table = all_types_table();
-        let template = format!("({})", vec!["?"; 18].join(","));
+        let count = DataType::EXAMPLES.len();
+        let template = format!("({})", vec!["?"; count].join(","));
         let mut all = params.to_vec();
-        all.resize(18, (LONG, false, None));
+        all.resize(count, (LONG, false, None));
         let error = execute_on(&table, &template, &all, &BTreeMap::new()).unwrap_err();
         assert_eq!(error.code, ErrorCode::MalformedPacket, "{error}");
     };

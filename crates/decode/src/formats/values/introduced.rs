@@ -1,19 +1,21 @@
-//! Bytes that a statement has in `_binary '…'`, and that are not UTF-8.
+//! Bytes that are not UTF-8 in the literals of a statement: `_binary '…'`, or just `'…'`.
 //!
 //! Drivers of MySQL write values of bytes so, between texts of UTF-8. Everything behind the connection takes statements that are text, so
 //! such a literal becomes `x'…'` before anything reads it. A statement that is text already is never looked at.
-//!
-//! Not its business: literals without an introducer. What they are is up to the client's character set, and that is UTF-8.
 
 use super::scan::{Scanner, is_name_byte};
 use memchr::memmem;
 use std::fmt::Write;
 
 const INTRODUCER: &[u8] = b"_binary";
+/// The statements whose literals are values.
+const OF_ROWS: [&str; 6] = ["INSERT", "REPLACE", "UPDATE", "DELETE", "SELECT", "WITH"];
 
-/// The statement with bytes that are not UTF-8 as hexadecimal literals. `None` if it has such bytes elsewhere.
+/// The statement with bytes that are not UTF-8 as hexadecimal literals. `None` if it has such bytes elsewhere. With `plain`, literals without
+/// `_binary` are bytes, too, if the statement is about rows.
 #[must_use]
-pub fn with_hex_literals(sql: &[u8]) -> Option<String> {
+pub fn with_hex_literals(sql: &[u8], plain: bool) -> Option<String> {
+    let plain = plain && OF_ROWS.iter().any(|word| Scanner::new(sql).keyword(word).is_some());
     let mut text = String::with_capacity(sql.len() * 2);
     let (mut copied, mut at) = (0, 0);
     let mut scratch = Vec::new();
@@ -30,9 +32,11 @@ pub fn with_hex_literals(sql: &[u8]) -> Option<String> {
             }
             _ => at + 1,
         };
-        if sql[at..end].eq_ignore_ascii_case(INTRODUCER)
-            && let Some((bytes, behind)) = literal(sql, end, &mut scratch)
-        {
+        let literal_at = match byte {
+            b'\'' | b'"' if plain => Some(at),
+            _ => sql[at..end].eq_ignore_ascii_case(INTRODUCER).then_some(end),
+        };
+        if let Some((bytes, behind)) = literal_at.and_then(|begin| literal(sql, begin, &mut scratch)) {
             if std::str::from_utf8(bytes).is_err() {
                 text.push_str(std::str::from_utf8(&sql[copied..at]).ok()?);
                 text.push_str("x'");
@@ -52,7 +56,7 @@ pub fn with_hex_literals(sql: &[u8]) -> Option<String> {
     Some(text)
 }
 
-/// The bytes of the literal in quotes behind the introducer, and where it ends.
+/// The bytes of the literal in quotes that is next, and where it ends.
 fn literal<'s>(sql: &'s [u8], at: usize, scratch: &'s mut Vec<u8>) -> Option<(&'s [u8], usize)> {
     let mut scanner = Scanner::new(&sql[at..]);
     let bytes = scanner.quoted(scratch)?;
@@ -98,7 +102,28 @@ mod tests {
             (b"SELECT _binary '\xff", None),
             (b"SELECT /*! _binary '\xff' */", Some("SELECT /*! x'ff' */")),
         ] {
-            assert_eq!(with_hex_literals(sql).as_deref(), expected, "{}", String::from_utf8_lossy(sql));
+            assert_eq!(
+                with_hex_literals(sql, false).as_deref(),
+                expected,
+                "{}",
+                String::from_utf8_lossy(sql)
+            );
+        }
+    }
+
+    #[test]
+    fn literals_of_rows_are_bytes_without_an_introducer_on_request() {
+        for (sql, expected) in [
+            (
+                &b"/* a */ insert into t values ('\xff\\'', \"\xc3\", '\xc3\xa9', _binary'\xfe')"[..],
+                Some("/* a */ insert into t values (x'ff27', x'c3', '\u{e9}', x'fe')"),
+            ),
+            (b"SELECT '\xff' FROM `t` WHERE a = 'b'", Some("SELECT x'ff' FROM `t` WHERE a = 'b'")),
+            (b"SELECT '\xff' FROM `\xff`", None),
+            (b"CREATE TABLE t (a INT COMMENT '\xff')", None),
+            (b"INSERT INTO t VALUES ('\xff", None),
+        ] {
+            assert_eq!(with_hex_literals(sql, true).as_deref(), expected, "{}", String::from_utf8_lossy(sql));
         }
     }
 }

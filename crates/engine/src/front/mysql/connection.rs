@@ -272,14 +272,16 @@ async fn write_rows(mut rows: Rows, out: &mut ResultWriter<'_>) -> Result<(), Sq
 }
 
 impl Connection {
-    /// The text of a statement, in the default mode of SQL. Bytes in `_binary '…'` that are not UTF-8 are hexadecimal in it.
+    /// The text of a statement, in the default mode of SQL. Bytes in literals that are not UTF-8 are hexadecimal in it. In a session that
+    /// would put NULL in the place of bytes that are none of a text's, only those in `_binary '…'` are: the others may be texts of another
+    /// character set.
     fn text_of<'a>(&self, sql: &'a [u8]) -> Result<Cow<'a, str>, SqlError> {
         let error = match std::str::from_utf8(sql) {
             Ok(text) => return Ok(self.0.in_default_mode(text)),
             Err(error) => error,
         };
         let is_escaped = !self.0.no_backslash_escapes();
-        match with_hex_literals(sql).filter(|_| is_escaped) {
+        match with_hex_literals(sql, self.0.inserts_strictly()).filter(|_| is_escaped) {
             Some(text) => Ok(Cow::Owned(self.0.in_default_mode(&text).into_owned())),
             None => Err(SqlError::detail(
                 ErrorCode::Syntax,

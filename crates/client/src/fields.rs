@@ -44,11 +44,14 @@ impl<'a> Fields<'a> {
         Ok(Some(u64::from_le_bytes(number)))
     }
 
-    /// A text behind its length; `None` is NULL.
+    /// A text behind its length; `None` is NULL. Bytes that are no UTF-8 are shown as `0xFF00`, as MySQL's own client shows them.
     pub fn text(&mut self) -> io::Result<Option<String>> {
         let Some(length) = self.number()? else { return Ok(None) };
         let bytes = self.bytes(usize::try_from(length).unwrap_or(usize::MAX))?;
-        String::from_utf8(bytes.to_vec()).map(Some).map_err(|_| broken("a text is not UTF-8"))
+        Ok(Some(String::from_utf8(bytes.to_vec()).unwrap_or_else(|error| {
+            let digits = error.as_bytes().iter().map(|byte| format!("{byte:02X}"));
+            format!("0x{}", digits.collect::<String>())
+        })))
     }
 }
 
@@ -69,11 +72,11 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_whole_and_utf8() {
+    fn texts_are_whole_and_other_bytes_are_shown_by_their_digits() {
         let text = |bytes| Fields(bytes).text().map_err(|error| error.to_string());
         assert_eq!(text(b"\x02ab"), Ok(Some("ab".to_owned())));
         assert_eq!(text(b"\xfb"), Ok(None));
         assert_eq!(text(b"\x03ab"), Err("a packet ends early".to_owned()));
-        assert_eq!(text(b"\x01\xff"), Err("a text is not UTF-8".to_owned()));
+        assert_eq!(text(b"\x03\xff\x00a"), Ok(Some("0xFF0061".to_owned())));
     }
 }

@@ -147,12 +147,12 @@ impl Engine {
         self.say_draining(health)
     }
 
-    /// What keeps a node of another server's tables in its place; `None` also in a server that writes.
+    /// Takes what another server writes; `None` in a server that writes itself.
     pub(crate) const fn follower(&self) -> Option<&Arc<Follower>> {
         self.follower.as_ref()
     }
 
-    /// What is wrong with the rows of a node that only reads.
+    /// The complaint about the rows of a node that only reads.
     fn complaint(&self) -> Option<Complaint> {
         self.follower.as_ref()?.complaint(self.options.store.max_staleness.as_ref()?.get())
     }

@@ -47,7 +47,7 @@ pub(crate) struct Follower {
     looking: tokio::sync::Mutex<()>,
 }
 
-/// What is wrong with the rows of a node that only reads.
+/// A complaint about the rows of a node that only reads.
 pub(crate) struct Complaint {
     /// Queries are refused.
     pub is_old: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Complaint {
     pub cause: Option<String>,
 }
 
-/// What a look has found.
+/// The findings of a look.
 struct Look {
     as_of: Option<Instant>,
     /// The first thing that failed.

@@ -65,7 +65,7 @@ pub struct StoredLoad {
     pub unselected_rows: u64,
 }
 
-/// What a connector reads of a table.
+/// The part of a table that a connector reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadPlan {
     /// The number of the table's only tablet.
@@ -304,7 +304,7 @@ pub trait InspectService: Send + Sync + 'static {
     /// Unknown database or table, no privilege.
     async fn row_count(&self, principal: &Principal, db: &str, table: &str) -> Result<u64, SqlError>;
 
-    /// What a connector reads for a query of a table, by Arrow Flight SQL.
+    /// The tablet that a connector reads for a query of a table, by Arrow Flight SQL.
     ///
     /// # Errors
     /// Unknown database or table, no privilege; the text is no query of that table alone, or Arrow Flight SQL is off.

@@ -1,6 +1,6 @@
 //! Processes that are frozen, and wake while another one has taken over from them.
 //!
-//! What they acknowledge then is not of this simulation: they only flush, as they were about to. Their rows are in the log, which the
+//! Loads that they would acknowledge then are not of this simulation: they only flush, as they were about to. Their rows are in the log, which the
 //! later process has replayed, so an entry of theirs that counts shows rows twice.
 
 use crate::trace::note;

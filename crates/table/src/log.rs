@@ -217,7 +217,7 @@ impl DeltaLog {
     async fn load_state(&self, def: &TableDef, version: Option<u64>) -> Result<LogState, TableError> {
         host::foreign(async {
             let table = self.load_table(version).await?;
-            // An earlier state may be read by whoever wants it.
+            // An earlier state may be read by everybody.
             let sealed_at = if version.is_none() { self.sealed_at(&table).await? } else { 0 };
             let state = LogState::read(&table, &self.app_ids(def), &self.location, &def.schema).await?;
             Ok(LogState { sealed_at, ..state })

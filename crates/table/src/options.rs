@@ -67,10 +67,10 @@ pub(crate) struct Retention {
     pub log_ms: u64,
 }
 
-/// A right to write tables that is taken over by whoever claims it next.
+/// A right to write tables, which the next process that claims it takes over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteClaim {
-    /// What was claimed: epochs of another one say nothing about it.
+    /// The thing that was claimed: epochs of another one say nothing about it.
     pub id: String,
     /// The process that had it before may be running: each table is sealed against it before anything else is written.
     pub is_takeover: bool,

@@ -244,7 +244,7 @@ impl Table {
         root.storage.prepare(&root.prefix).await?;
         let mut state = root.log.open(def).await?;
         check_id(&state, def)?;
-        // From here on no former writer's entry can follow those that were read.
+        // From here on no former writer's entry can follow the ones that were read.
         root.log.seal(&mut state, def).await?;
         let table = Arc::new(Self::of_state(root, def, state));
         table.align_log().await?;

@@ -69,7 +69,7 @@ fn spans(body: &[u8]) -> Vec<Span> {
 
 fn value(registry: &Registry, name: &str) -> f64 {
     let families = registry.gather();
-    let family = families.iter().find(|family| family.get_name() == name).unwrap();
+    let family = families.iter().find(|family| family.name() == name).unwrap();
     family.get_metric().iter().map(|metric| metric.get_counter().get_value()).sum()
 }
 

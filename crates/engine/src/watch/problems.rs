@@ -63,7 +63,7 @@ pub(crate) enum ProblemKind {
 }
 
 impl ProblemKind {
-    const ALL: [Self; 25] = [
+    const ALL: [Self; 26] = [
         Self::WorkEnded,
         Self::NotReady,
         Self::TakenOver,

@@ -1,6 +1,6 @@
 //! Comparisons of columns of TIMEs, whose values are texts of one form.
 //!
-//! What a column is compared with gets that form: a constant while the query is planned, anything else by a cast. Times of day are in order
+//! The other side of a comparison gets that form: a constant while the query is planned, anything else by a cast. Times of day are in order
 //! then, as texts; negative ones and those of 100 hours and more are not.
 
 use crate::functions;
@@ -23,7 +23,7 @@ pub fn alike(left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
     (left, others.remove(0))
 }
 
-/// A value and those that it is compared with; whether one has changed.
+/// A value and the others it is compared with; whether one has changed.
 pub fn all_alike(expr: Expr, others: Vec<Expr>, schema: &DFSchema) -> (Expr, Vec<Expr>, bool) {
     let Some(own) = digits(&expr, schema) else { return (expr, others, false) };
     if others.iter().all(|other| is_constant(other) || digits(other, schema) == Some(own)) {

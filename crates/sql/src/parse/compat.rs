@@ -422,12 +422,7 @@ pub(crate) fn data_type(cursor: &mut Cursor<'_>, column: &str, word: &str) -> Pa
             cursor.advance();
             // The length only chooses among MySQL's kinds.
             length(cursor)?;
-            let bytes = match word {
-                "TINYBLOB" => TINYBLOB_BYTES,
-                "BLOB" => BLOB_BYTES,
-                _ => VARBINARY_BYTES_MAX,
-            };
-            (DataType::Varbinary { bytes }, "VARBINARY")
+            (DataType::Varbinary { bytes: blob_bytes(word) }, "VARBINARY")
         }
         "BINARY" => {
             cursor.advance();
@@ -516,6 +511,14 @@ pub(crate) fn data_type(cursor: &mut Cursor<'_>, column: &str, word: &str) -> Pa
         note: format!("column '{column}': {word} is {data_type}"),
     })?;
     Ok(Some(data_type))
+}
+
+const fn blob_bytes(word: &str) -> u32 {
+    match word.as_bytes() {
+        b"TINYBLOB" => TINYBLOB_BYTES,
+        b"BLOB" => BLOB_BYTES,
+        _ => VARBINARY_BYTES_MAX,
+    }
 }
 
 /// UNSIGNED and ZEROFILL: the next wider type.

@@ -120,6 +120,7 @@ const NAMES: &[&str] = &[
     "max_load_bytes_per_second",
     "max_load_requests_per_second",
     "max_load_rows_per_second",
+    "max_staleness_second",
     "max_user_connections",
     "mem_limit",
     "merge_type",

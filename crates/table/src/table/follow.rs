@@ -15,7 +15,7 @@ use tributary_types::TableDef;
 /// Looks for the next entry only, in a row. Between them the newest state is read: the writer may have removed old entries.
 const PROBES_MAX: u32 = 600;
 
-/// What is known of the writer's table.
+/// The state of knowledge of the writer's table.
 #[derive(Debug, Default)]
 pub(super) struct Followed(parking_lot::Mutex<Known>, AtomicU32);
 

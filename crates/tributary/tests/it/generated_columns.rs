@@ -297,7 +297,7 @@ fn definitions_show_what_is_generated_and_guard_it() {
         ("c INT AS (sum(a))", "Expression of generated column 'c' contains a disallowed function:'sum'"),
         ("c DOUBLE AS (b)", "In generated column 'c', cannot cast from array<int> to double"),
         ("c BITMAP NOT NULL AS (a)", "In generated column 'c', cannot cast from int to bitmap"),
-        ("c INT AS (v)", "In generated column 'c', cannot cast from binary to int"),
+        ("c INT AS (v)", "In generated column 'c', cannot cast from varbinary to int"),
         ("c INT AS (a + d)", "Unknown column 'd' in 'generated column function'"),
     ] {
         let error = db.client.error(&table(column));

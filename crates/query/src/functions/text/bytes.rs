@@ -20,7 +20,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
 /// The values concatenated, of which one is bytes; the result is no longer than they are.
 pub(super) fn concat(args: &[ArrayRef]) -> Result<ArrayRef> {
     let columns = args.iter().map(bytes_of).collect::<Result<Vec<ArrayRef>>>()?;
-    let columns: Vec<&BinaryArray> = columns.iter().map(|column| column.as_binary::<i32>()).collect();
+    let columns: Vec<&BinaryArray> = columns.iter().map(AsArray::as_binary::<i32>).collect();
     let mut joined = BinaryBuilder::new();
     let mut row_bytes = Vec::new();
     for row in 0..args[0].len() {

@@ -382,7 +382,7 @@ async fn a_writer_that_was_taken_over_writes_nothing_more() {
     assert_eq!(last.flush().await.unwrap().unwrap().delta_version, later.snapshot().delta_version + 1);
     assert!(matches!(former.flush().await.unwrap_err(), TableError::TakenOver { .. }));
     assert!(matches!(store(1, true).open(&def).await, Err(TableError::TakenOver { .. })));
-    // Another catalog's epochs begin anew.
+    // Another catalog's epochs are others.
     let claim = Some(WriteClaim { id: "other".to_owned(), is_takeover: true });
     let options = StoreOptions { epoch: 1, claim, ..StoreOptions::default() };
     let url = bench.store.root_url().clone();

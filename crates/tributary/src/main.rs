@@ -77,7 +77,7 @@ struct Sources {
     /// Second port of the HTTP service; 0 picks a free one
     #[arg(long, value_name = "PORT")]
     webserver_port: Option<String>,
-    /// Only reads the tables of another server, in its table_storage and by its catalog_url
+    /// Only reads the tables of another server, by the settings of its store and its catalog
     #[arg(long)]
     read_only: bool,
 }

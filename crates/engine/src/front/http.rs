@@ -202,13 +202,7 @@ impl HttpLoads {
             admitted,
         ) {
             Ok(load) => load,
-            Err(IngestError::LabelUsed { label, txn, status }) => {
-                return LoadAnswer::label_already_exists(label.as_str(), txn, status);
-            }
-            Err(error @ IngestError::NotAsRequired { .. }) => {
-                return LoadAnswer::fail(LoadCode::InvalidArgument, error);
-            }
-            Err(error) => return failed(LoadCode::Internal, &error),
+            Err(error) => return not_begun(error),
         };
         if let Some(admitted) = body_memory {
             load.sink().hold_body(&self.0.loads, admitted);
@@ -388,6 +382,17 @@ fn unread(error: ReadError) -> LoadAnswer {
 /// The answer to a load that the engine has refused.
 fn failed(code: LoadCode, error: &IngestError) -> LoadAnswer {
     LoadAnswer { retry: error.retry(), ..LoadAnswer::fail(code, error) }
+}
+
+/// The answer to a load that could not begin.
+fn not_begun(error: IngestError) -> LoadAnswer {
+    match error {
+        IngestError::LabelUsed { label, txn, status } => {
+            LoadAnswer::label_already_exists(label.as_str(), txn, status)
+        }
+        error @ IngestError::NotAsRequired { .. } => LoadAnswer::fail(LoadCode::InvalidArgument, error),
+        error => failed(LoadCode::Internal, &error),
+    }
 }
 
 /// Adds the reasons and times of a load to its answer.

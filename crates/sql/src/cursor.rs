@@ -280,6 +280,11 @@ pub(crate) fn offset_of(sql: &str, at: Location) -> usize {
     in_line.map_or(sql.len(), |(offset, _)| line + offset)
 }
 
+/// Whether a token is this word, in any case and without quotes.
+pub(crate) fn is_word(token: &TokenWithSpan, word: &str) -> bool {
+    bare_word(&token.token).is_some_and(|found| found.eq_ignore_ascii_case(word))
+}
+
 fn bare_word(token: &Token) -> Option<&str> {
     match token {
         Token::Word(word) if word.quote_style.is_none() => Some(&word.value),

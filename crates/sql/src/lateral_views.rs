@@ -3,6 +3,7 @@
 //!
 //! Not this module's business: the functions that may be called.
 
+use crate::cursor::is_word;
 use sqlparser::keywords::{Keyword, RESERVED_FOR_TABLE_ALIAS};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
@@ -102,10 +103,7 @@ fn is_name(token: &TokenWithSpan) -> bool {
 }
 
 fn is(token: Option<&TokenWithSpan>, word: &str) -> bool {
-    token.is_some_and(|token| {
-        matches!(&token.token, Token::Word(found)
-            if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
-    })
+    token.is_some_and(|token| is_word(token, word))
 }
 
 #[cfg(test)]

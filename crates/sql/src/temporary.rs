@@ -2,6 +2,7 @@
 //!
 //! Not this module's business: other statements that name temporary partitions, whose grammar is our own.
 
+use crate::cursor::is_word;
 use crate::names::TEMPORARY;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
@@ -10,16 +11,16 @@ const OTHERS: [&str; 2] = ["DELETE", "LOAD"];
 
 /// Marks the temporary partitions that queries of the statement name.
 pub(crate) fn mark(tokens: &mut Vec<TokenWithSpan>) {
-    let is_other = tokens.first().is_some_and(|first| OTHERS.iter().any(|word| is(first, word)));
-    if is_other || !tokens.iter().any(|token| is(token, "TEMPORARY")) {
+    let is_other = tokens.first().is_some_and(|first| OTHERS.iter().any(|word| is_word(first, word)));
+    if is_other || !tokens.iter().any(|token| is_word(token, "TEMPORARY")) {
         return;
     }
     let mut marked = Vec::with_capacity(tokens.len() + 4);
     let mut is_behind_from = false;
     let mut rest = tokens.drain(..).peekable();
     while let Some(token) = rest.next() {
-        is_behind_from |= is(&token, "FROM");
-        let begins = is_behind_from && is(&token, "TEMPORARY");
+        is_behind_from |= is_word(&token, "FROM");
+        let begins = is_behind_from && is_word(&token, "TEMPORARY");
         let Some(word) = rest.next_if(|next| begins && is_any(next, &["PARTITION", "PARTITIONS"])) else {
             marked.push(token);
             continue;
@@ -46,10 +47,6 @@ fn bare() -> Word {
     Word { value: String::new(), quote_style: None, keyword: sqlparser::keywords::Keyword::NoKeyword }
 }
 
-fn is(token: &TokenWithSpan, word: &str) -> bool {
-    matches!(&token.token, Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
-}
-
 fn is_any(token: &TokenWithSpan, words: &[&str]) -> bool {
-    words.iter().any(|word| is(token, word))
+    words.iter().any(|word| is_word(token, word))
 }

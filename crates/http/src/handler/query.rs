@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::io::StreamReader;
@@ -55,10 +56,9 @@ impl Handler {
             }
         };
         let begun = Instant::now();
-        let kib = body_bytes(head).div_ceil(1024).max(1) as u32;
-        let Ok(held) = Arc::clone(&self.statements).try_acquire_many_owned(kib) else {
-            let text = "the statements of other requests take all the memory that there is for them";
-            return Handled::new(reply::busy(false, text), wire);
+        let held = match self.admit_statement(head) {
+            Ok(held) => held,
+            Err(refusal) => return Handled::new(*refusal, wire),
         };
         let (mut body, rest) = LoadBody::new(wire);
         let asked = read_body(&mut body).await;
@@ -88,6 +88,21 @@ impl Handler {
             }
         };
         Handled { response, rest: rest.await.ok() }
+    }
+
+    /// Takes the memory for the statement in a request's body.
+    ///
+    /// # Errors
+    /// The answer when other requests have all of it.
+    pub(super) fn admit_statement(
+        &self,
+        head: &Parts,
+    ) -> Result<OwnedSemaphorePermit, Box<Response<ReplyBody>>> {
+        let kib = body_bytes(head).div_ceil(1024).max(1) as u32;
+        Arc::clone(&self.statements).try_acquire_many_owned(kib).map_err(|_| {
+            let text = "the statements of other requests take all the memory that there is for them";
+            Box::new(reply::busy(false, text))
+        })
     }
 }
 

@@ -34,6 +34,10 @@ impl Handler {
                 return Handled::new(reply::unauthorized(refusal), wire);
             }
         };
+        let _held = match self.admit_statement(head) {
+            Ok(held) => held,
+            Err(refusal) => return Handled::new(*refusal, wire),
+        };
         let (mut body, rest) = LoadBody::new(wire);
         let text = read_body(&mut body).await;
         drop(body);

@@ -8,6 +8,7 @@ use crate::report::Figures;
 use crate::writers::{PATIENCE, Round, Shared, label};
 use crate::{http, reader};
 use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
 use tributary_client::{ClientError, Row};
 
 /// Limit on the labelled loads that are sent again after a kill, to check their labels.
@@ -93,8 +94,7 @@ fn repeat_labelled(shared: &Shared, round: &Round, http: &mut http::Client) -> R
 
 fn repeat(shared: &Shared, round: &Round, http: &mut http::Client, note: &Note) -> Result<(), NoCheck> {
     let Load { id, .. } = note.load;
-    let label = label(&note.load);
-    let answer = http.load(note.load.table_name(), &[("label", &label)], &note.load.csv())?;
+    let answer = answer_for_good(http, &note.load)?;
     let status = answer.text("Status");
     match (status.as_str(), note.fate) {
         ("Label Already Exists", _) | ("Success", Fate::Labelled) => {
@@ -109,6 +109,19 @@ fn repeat(shared: &Shared, round: &Round, http: &mut http::Client, note: &Note) 
         )),
     }
     Ok(())
+}
+
+/// Sends a load with its label, again as long as the server says that it may be: a schema change that goes on after a start holds loads up.
+fn answer_for_good(http: &mut http::Client, load: &Load) -> Result<http::Answer, NoCheck> {
+    let (begun, label) = (Instant::now(), label(load));
+    loop {
+        let answer = http.load(load.table_name(), &[("label", &label)], &load.csv())?;
+        let may_repeat = matches!(answer.text("Retry").as_str(), "safe" | "after_ms");
+        if !may_repeat || begun.elapsed() > PATIENCE {
+            return Ok(answer);
+        }
+        std::thread::sleep(Duration::from_millis(answer.number("RetryAfterMs").clamp(10, 1000)));
+    }
 }
 
 /// Finishes two-phase loads that wait or whose last answer is missing.

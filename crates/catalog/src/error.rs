@@ -112,6 +112,11 @@ pub enum CatalogError {
     InDoubt { action: &'static str, place: String, reason: String },
     #[error("the catalog holds {what}, which cannot be read: {reason}")]
     Corrupt { what: String, reason: String },
+    /// There is no space for it.
+    #[error(
+        "the catalog failed to {action}: there is no space left on its disk ({reason}). Nothing was changed; free some space and repeat it"
+    )]
+    NoSpace { action: &'static str, reason: String },
     #[error("the catalog failed to {action}: {source}")]
     Store {
         action: &'static str,
@@ -157,6 +162,7 @@ impl CatalogError {
             | Self::Lost { .. }
             | Self::InDoubt { .. }
             | Self::Corrupt { .. }
+            | Self::NoSpace { .. }
             | Self::Store { .. } => ErrorCode::Unknown,
         }
     }

@@ -27,6 +27,7 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteRow, SqliteSynchronous,
 };
 use sqlx::{Row, Sqlite, query, query_scalar};
+use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;
 use tributary_types::{DbId, Label, SourceId, TableId, TxnId};
@@ -105,8 +106,7 @@ async fn check_pages(pool: &SqlitePool, path: &Path) -> Stored<()> {
 
 /// SQLite's codes for a file that is not a database (26) and for one that is malformed (11).
 fn damaged_or(path: &Path, action: &'static str, error: sqlx::Error) -> CatalogError {
-    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
-    if matches!(code.as_deref(), Some("11" | "26")) {
+    if matches!(code_of(&error).as_deref(), Some("11" | "26")) {
         return CatalogError::Damaged { path: path.display().to_string(), reason: error.to_string() };
     }
     failed_to(action)(error)
@@ -114,7 +114,17 @@ fn damaged_or(path: &Path, action: &'static str, error: sqlx::Error) -> CatalogE
 
 /// For `map_err`: the action that failed.
 fn failed_to(action: &'static str) -> impl Fn(sqlx::Error) -> CatalogError {
-    move |error| CatalogError::Store { action, source: error.into() }
+    move |error| {
+        // SQLite's code for a full disk.
+        if code_of(&error).as_deref() == Some("13") {
+            return CatalogError::NoSpace { action, reason: error.to_string() };
+        }
+        CatalogError::Store { action, source: error.into() }
+    }
+}
+
+fn code_of(error: &sqlx::Error) -> Option<Cow<'_, str>> {
+    error.as_database_error().and_then(sqlx::error::DatabaseError::code)
 }
 
 /// SQLite's integers have a sign; our ids stay far below 2^63.

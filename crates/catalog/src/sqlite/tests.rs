@@ -1,4 +1,5 @@
-use super::{SqliteStore, migrations};
+use super::{SqliteStore, failed_to, migrations};
+use crate::error::CatalogError;
 use crate::store::contract::{Place, store_contract};
 use crate::store::{Revision, Store};
 use crate::transactions::TxnRecord;
@@ -172,4 +173,19 @@ async fn changes_after_a_full_disk_are_durable() {
     }
     assert_eq!(seen_by_another(&path).await, [1, 6, 7, 8]);
     store.close().await;
+}
+
+#[tokio::test]
+async fn a_change_without_space_names_the_space() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = SqliteConnectOptions::new().filename(dir.path().join("full.db")).create_if_missing(true);
+    let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.unwrap();
+    raw_sql("CREATE TABLE t (v BLOB); PRAGMA max_page_count = 4").execute(&pool).await.unwrap();
+    let full = raw_sql("INSERT INTO t VALUES (zeroblob(100000))").execute(&pool).await.unwrap_err();
+    let error = failed_to("store a row")(full);
+    assert!(matches!(error, CatalogError::NoSpace { .. }), "{error}");
+    assert!(
+        error.to_string().contains("failed to store a row: there is no space left on its disk"),
+        "{error}"
+    );
 }

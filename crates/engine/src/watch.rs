@@ -7,12 +7,14 @@
 //! | --- | --- |
 //! | `samples` | rates and sizes of the last 15 minutes and of the last day |
 //! | `findings` | what is looked at, and what is found |
+//! | `flood` | a user whose loads leave little for others |
 //! | `problems` | findings that last, and since when |
-//! | `process` | the process's file descriptors |
+//! | `process` | the process's file descriptors, the machine's processors |
 //!
 //! Not here: any reaction. Limits, back-pressure and readiness decide for themselves.
 
 mod findings;
+mod flood;
 mod problems;
 mod process;
 mod samples;

@@ -152,8 +152,9 @@ impl Connected {
         }
         self.is_reading = true;
         self.consumer.assign(&assignment).map_err(|error| self.error("reading", &error))?;
-        let behind = from.keys().copied().collect();
-        Ok(Reading { connected: self, shape, behind })
+        let partitions: Vec<i32> = from.keys().copied().collect();
+        let behind = partitions.iter().copied().collect();
+        Ok(Reading { connected: self, shape, partitions, behind })
     }
 }
 
@@ -217,6 +218,8 @@ impl Topic for Connected {
 struct Reading {
     connected: Connected,
     shape: Shape,
+    /// The partitions that are read.
+    partitions: Vec<i32>,
     /// Partitions whose ends were not seen yet, or that have moved on since.
     behind: BTreeSet<i32>,
 }
@@ -306,6 +309,11 @@ impl Reader for Reading {
 
     fn partitions(&self) -> Result<Vec<i32>, SourceError> {
         self.connected.partitions()
+    }
+
+    fn ends(&self) -> Result<Offsets, SourceError> {
+        let end = |&partition: &i32| Ok((partition, self.connected.extent(partition)?.end));
+        self.partitions.iter().map(end).collect()
     }
 }
 

@@ -90,6 +90,12 @@ pub trait Reader: Send {
     /// # Errors
     /// See [`Topic::partitions`].
     fn partitions(&self) -> Result<Vec<i32>, SourceError>;
+
+    /// The offsets after the last message of each partition that it reads, as they are now. Waits for the source.
+    ///
+    /// # Errors
+    /// See [`Topic::partitions`].
+    fn ends(&self) -> Result<Offsets, SourceError>;
 }
 
 /// Checks that a partition has an offset to continue from.

@@ -17,6 +17,18 @@ impl UserKey {
         (user, account_host).hash(&mut hasher);
         Self(hasher.finish())
     }
+
+    /// The key as a number; 0 for the server's own.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The key with this number.
+    #[must_use]
+    pub const fn of_number(number: u64) -> Self {
+        Self(number)
+    }
 }
 
 /// An authenticated user, and the client's host. Every name look-up and every statement is performed on behalf of one.

@@ -7,14 +7,19 @@
 //! Invariant: a refused request has taken nothing of any limit, and one that was admitted is never refused later. Every
 //! [load](crate::load::Load) has an [`AdmittedLoad`].
 //!
+//! The loads of each user are counted ([`shares`]), whether it has limits or not.
+//!
 //! Not here: shares of memory and of the log, which users have without limits, too (`ingest`).
 
 mod bucket;
+mod shares;
 
 use arc_swap::ArcSwap;
 use bucket::Bucket;
 use parking_lot::Mutex;
 use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+use shares::Shares;
+pub(crate) use shares::UserLoads;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -69,8 +74,9 @@ pub(crate) struct Limits {
     /// Held while the users are read from the catalog.
     reading: Mutex<()>,
     tables: Mutex<HashMap<TableId, Arc<TableUse>>>,
-    /// Loads at a time, of all users into all tables.
-    loads: Arc<AtomicU64>,
+    loads: Arc<AllLoads>,
+    /// Parts of loads, which do not count as running ones.
+    parts: Arc<AllLoads>,
     loads_max: Live<u64>,
     /// Why no load is admitted, as [`Closed`] has it; 0: loads are admitted.
     closed: AtomicU8,
@@ -257,20 +263,29 @@ impl LimitMetrics {
 #[derive(Default)]
 pub(crate) struct AdmittedLoad {
     user: UserKey,
-    /// `None`: it is the server's own, or a part of one that counts.
-    _counted: Option<Counted>,
+    /// `None`: it is the server's own, or not admitted yet.
+    counted: Option<Counted>,
     /// `None`: nothing else limits it.
     limited: Option<Box<LimitedLoad>>,
     /// `None`: it is the server's own, or a part of a load that is not admitted yet.
     right: Option<Arc<LoadRight>>,
 }
 
-/// One of the loads of the server.
-struct Counted(Arc<AtomicU64>);
+/// The loads of all users into all tables.
+#[derive(Default)]
+struct AllLoads {
+    /// Loads at a time.
+    running: AtomicU64,
+    /// Those of loads and of their parts are the same.
+    shares: Arc<Shares>,
+}
+
+/// One of the loads of the server, or a part of one.
+struct Counted(Arc<AllLoads>);
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -327,6 +342,9 @@ impl AdmittedLoad {
 
     /// Charges the rows and bytes that the load brings, once.
     pub fn charge(&self, rows: u64, bytes: u64) {
+        if let Some(counted) = &self.counted {
+            counted.0.shares.bring(self.user, bytes);
+        }
         if let Some(limited) = &self.limited {
             limited.charge(rows, bytes, Instant::now());
         }
@@ -508,13 +526,15 @@ impl Limits {
         loads_max: Live<u64>,
         registry: &Registry,
     ) -> Result<Self, prometheus::Error> {
+        let loads: Arc<AllLoads> = Arc::default();
         let limits = Self {
             catalog,
             has_users: AtomicBool::new(false),
             users: ArcSwap::default(),
             reading: Mutex::new(()),
             tables: Mutex::default(),
-            loads: Arc::default(),
+            parts: Arc::new(AllLoads { shares: Arc::clone(&loads.shares), ..AllLoads::default() }),
+            loads,
             loads_max,
             closed: AtomicU8::new(0),
             metrics: LimitMetrics::new(registry)?,
@@ -569,16 +589,16 @@ impl Limits {
         table: &Table,
         bytes: Option<u64>,
     ) -> Result<AdmittedLoad, LimitReached> {
-        let counted = Some(self.count_load()?);
+        let counted = Some(self.count_load(principal.key())?);
         let user = self.user(principal);
         let limits = TableLimits::of(table);
         if user.is_none() && limits == TableLimits::default() {
             let user = principal.key();
-            return Ok(AdmittedLoad { user, _counted: counted, limited: None, right: None });
+            return Ok(AdmittedLoad { user, counted, limited: None, right: None });
         }
         let admitted = self.admit_limited(user, table, limits, bytes.unwrap_or(0), Instant::now())?;
         let limited = Some(Box::new(admitted));
-        Ok(AdmittedLoad { user: principal.key(), _counted: counted, limited, right: None })
+        Ok(AdmittedLoad { user: principal.key(), counted, limited, right: None })
     }
 
     /// From now on no load is admitted, or loads are admitted again.
@@ -601,18 +621,31 @@ impl Limits {
 
     /// Loads that run.
     pub fn running_loads(&self) -> u64 {
-        self.loads.load(Ordering::SeqCst)
+        self.loads.running.load(Ordering::SeqCst)
+    }
+
+    /// The loads of each user that has had some of late. To be called once a second, by one task.
+    pub fn loads_of_users(&self) -> Vec<UserLoads> {
+        self.loads.shares.look()
+    }
+
+    /// `'u'@'h'` of a user.
+    pub fn name_of(&self, key: UserKey) -> Option<String> {
+        let mut users = self.catalog.users().into_iter();
+        let found = users.find(|user| UserKey::of(&user.name, &user.host) == key)?;
+        Some(format!("'{}'@'{}'", found.name, found.host))
     }
 
     /// Counts a load of the server.
     #[inline]
-    fn count_load(&self) -> Result<Counted, LimitReached> {
+    fn count_load(&self, user: UserKey) -> Result<Counted, LimitReached> {
         let counted = Counted(Arc::clone(&self.loads));
         // One of the two sees the other: a load that is not counted yet sees that the server drains.
-        let before = self.loads.fetch_add(1, Ordering::SeqCst);
+        let before = self.loads.running.fetch_add(1, Ordering::SeqCst);
         let closed = Closed::of(self.closed.load(Ordering::SeqCst));
         let loads_max = self.loads_max.get();
         if before < loads_max && closed.is_none() {
+            self.loads.shares.begin(user);
             return Ok(counted);
         }
         Err(LimitReached {
@@ -660,9 +693,11 @@ impl Limits {
             of_table
         });
         let is_limited = user.is_some() || of_table.is_some();
+        self.parts.running.fetch_add(1, Ordering::Relaxed);
+        let counted = Some(Counted(Arc::clone(&self.parts)));
         let limited = LimitedLoad { user, table: of_table, bytes: 0, is_counted: false };
         let limited = is_limited.then(|| Box::new(limited));
-        AdmittedLoad { user: principal.key(), _counted: None, limited, right: None }
+        AdmittedLoad { user: principal.key(), counted, limited, right: None }
     }
 
     /// Waits until a job's load is admitted; without a table, until its user is.
@@ -676,7 +711,7 @@ impl Limits {
 
     /// Admits a load into tables that are not known yet.
     fn try_admit_tables(&self, principal: &Principal) -> Result<AdmittedLoad, LimitReached> {
-        let counted = Some(self.count_load()?);
+        let counted = Some(self.count_load(principal.key())?);
         let limited = match self.user(principal) {
             Some(user) => {
                 user.admit_load(0, Instant::now())?;
@@ -684,7 +719,7 @@ impl Limits {
             }
             None => None,
         };
-        Ok(AdmittedLoad { user: principal.key(), _counted: counted, limited, right: None })
+        Ok(AdmittedLoad { user: principal.key(), counted, limited, right: None })
     }
 
     /// Admits a query.

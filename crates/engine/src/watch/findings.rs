@@ -4,9 +4,11 @@
 //!
 //! Not here: whether it lasts.
 
+use super::flood::{Flood, UsersLook};
 use super::problems::ProblemKind;
-use super::process::descriptors;
+use super::process::{ProcessorTime, descriptors};
 use crate::access::failures::{ClientFailures, FailureKind};
+use crate::access::limits::UserLoads;
 use crate::follow::Complaint;
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -17,7 +19,7 @@ use tributary_http::Health;
 use tributary_ingest::{GroupQueue, Ingest, LogView, QueueState};
 use tributary_table::{StoreTraffic, Table};
 use tributary_traces::CollectorTrouble;
-use tributary_types::{TableId, memory};
+use tributary_types::{TableId, UserKey, memory};
 
 /// A log with fewer syncs in a second, while bytes wait for them, is slow.
 const SYNCS_MIN: u64 = 4;
@@ -30,6 +32,8 @@ const RECENT: Duration = Duration::from_secs(60);
 /// A job is behind if it has this many messages to load, and needs more than [`BEHIND_SECONDS`] for them.
 const BEHIND_MESSAGES: u64 = 10_000;
 const BEHIND_SECONDS: u64 = 60;
+/// The time of which a job's pace is told.
+const JOB_PACE: Duration = Duration::from_secs(10);
 /// The clock may be set by this much without being said to have gone back.
 const CLOCK_SLACK_MS: i64 = 1000;
 /// Throttled requests to the store of the tables within a minute that are worth a look.
@@ -83,7 +87,7 @@ impl Finding {
         self
     }
 
-    fn of_subject(mut self, subject: impl Into<String>) -> Self {
+    pub fn of_subject(mut self, subject: impl Into<String>) -> Self {
         self.identity.subject = Some(subject.into());
         self
     }
@@ -93,12 +97,12 @@ impl Finding {
         self
     }
 
-    fn cause(mut self, cause: impl Into<String>) -> Self {
+    pub fn cause(mut self, cause: impl Into<String>) -> Self {
         self.cause = Some(cause.into());
         self
     }
 
-    fn way_out(mut self, way_out: impl Into<String>) -> Self {
+    pub fn way_out(mut self, way_out: impl Into<String>) -> Self {
         self.way_out = Some(way_out.into());
         self
     }
@@ -113,10 +117,10 @@ pub(crate) struct RoutineView {
     pub table: Option<TableId>,
     /// Why it has paused by itself.
     pub paused: Option<String>,
-    /// Messages that it has not loaded, as far as the ends of the partitions are known.
+    /// Messages that are in none of its batches, as far as the ends of the partitions are known.
     pub lag: u64,
-    /// Loaded rows per second of its tasks.
-    pub rows_per_second: u64,
+    /// Messages that its batches have taken since its reader began.
+    pub fed_messages: u64,
 }
 
 /// A table that was found wrong.
@@ -158,6 +162,12 @@ pub(crate) struct Looked<'a> {
     /// The catalog's database can't be reached.
     pub catalog_away: Option<CatalogTrouble>,
     pub failures: Vec<ClientFailures>,
+    /// Loads since the start, of users that have some of late.
+    pub users: Vec<UserLoads>,
+    /// Finds `'u'@'h'` of a user.
+    pub user_name: &'a dyn Fn(UserKey) -> Option<String>,
+    /// Loads that wait for memory, or for their turn at a log.
+    pub waiting_loads: u64,
     pub jobs: Vec<RoutineView>,
     /// Tables that were found wrong.
     pub wrong: Vec<WrongTable>,
@@ -192,6 +202,9 @@ pub(super) struct Memory {
     lost_lines: VecDeque<(Instant, u64)>,
     refused: VecDeque<(Instant, u64)>,
     throttled: VecDeque<(Instant, u64)>,
+    flood: Flood,
+    /// Messages that batches of jobs had taken at the looks within [`JOB_PACE`], by the jobs' names.
+    jobs: HashMap<String, VecDeque<(Instant, u64)>>,
     /// Open file descriptors, and how many there may be, as they were counted last.
     descriptors: Option<(Instant, Option<(u64, u64)>)>,
 }
@@ -211,8 +224,9 @@ impl Memory {
         found.extend(of_flushes(looked.ingest));
         found.extend(of_memory(looked.ingest));
         found.extend(looked.failures.iter().filter(|failures| failures.count >= FAILURES_MIN).map(of_client));
+        found.extend(self.of_users(looked, now));
         found.extend(self.of_rejects(looked, now));
-        found.extend(looked.jobs.iter().filter_map(of_job));
+        found.extend(self.of_jobs(&looked.jobs, now));
         found.extend(looked.wrong.iter().map(of_wrong_table));
         found.extend(looked.not_verified.as_ref().map(of_verify_failure));
         found.extend(self.of_clock(now, now_ms));
@@ -279,6 +293,28 @@ impl Memory {
             });
         }
         found
+    }
+
+    fn of_users(&mut self, looked: &Looked<'_>, now: Instant) -> Option<Finding> {
+        let (users, waiting) = (looked.users.clone(), looked.waiting_loads);
+        self.flood
+            .look(UsersLook { at: now, users, processors: ProcessorTime::now(), waiting }, looked.user_name)
+    }
+
+    fn of_jobs(&mut self, jobs: &[RoutineView], now: Instant) -> Vec<Finding> {
+        let name = |job: &RoutineView| format!("{}.{}", job.db, job.name);
+        self.jobs.retain(|known, _| jobs.iter().any(|job| name(job) == *known));
+        let found = jobs.iter().filter_map(|job| {
+            let earlier = self.jobs.entry(name(job)).or_default();
+            earlier.retain(|(at, _)| now.saturating_duration_since(*at) <= JOB_PACE);
+            let rate = earlier.front().map(|(at, messages)| {
+                let seconds = now.saturating_duration_since(*at).as_secs_f64().max(1.0);
+                (job.fed_messages.saturating_sub(*messages) as f64 / seconds) as u64
+            });
+            earlier.push_back((now, job.fed_messages));
+            of_job(job, rate)
+        });
+        found.collect()
     }
 
     fn of_rejects(&mut self, looked: &Looked<'_>, now: Instant) -> Vec<Finding> {
@@ -572,8 +608,9 @@ fn of_verify_failure(failure: &VerifyFailure) -> Finding {
     Finding { since_ms: Some(*since_ms), ..finding }
 }
 
-fn of_job(job: &RoutineView) -> Option<Finding> {
-    let RoutineView { db, name, paused, lag, rows_per_second, .. } = job;
+/// `rate`: the messages that it has taken per second of late; `None`: it was not looked at before.
+fn of_job(job: &RoutineView, rate: Option<u64>) -> Option<Finding> {
+    let RoutineView { db, name, paused, lag, .. } = job;
     let shown = format!("{db}.{name}");
     let finding = match paused {
         Some(reason) => {
@@ -581,12 +618,13 @@ fn of_job(job: &RoutineView) -> Option<Finding> {
                 .cause(sentence(reason))
                 .way_out(format!("Mend the cause, then RESUME ROUTINE LOAD FOR {shown}."))
         }
-        None if *lag >= BEHIND_MESSAGES && lag / BEHIND_SECONDS > *rows_per_second => {
+        None if *lag >= BEHIND_MESSAGES && rate.is_some_and(|rate| lag / BEHIND_SECONDS > rate) => {
             let text = format!("The routine load {shown} is {lag} messages behind its topic.");
             Finding::new(ProblemKind::JobBehind, text)
-                .cause(format!("It loads {rows_per_second} rows a second."))
+                .cause(format!("It has taken {} messages a second in the last {} s.", rate.unwrap_or_default(), JOB_PACE.as_secs()))
                 .way_out(
-                    "Raise max_batch_rows and max_batch_size of the job, or see what its table waits for.",
+                    "Raise max_batch_rows and max_batch_size of the job, see whether a limit of its user or its table holds it back \
+                     (SHOW PROPERTY FOR), or what its table waits for.",
                 )
         }
         None => return None,
@@ -651,20 +689,41 @@ mod tests {
 
     #[test]
     fn a_job_is_behind_if_it_needs_more_than_a_minute() {
-        let job = |lag, rows_per_second| RoutineView {
+        let job = |lag| RoutineView {
             db: "d".to_owned(),
             name: "j".to_owned(),
             table: None,
             paused: None,
             lag,
-            rows_per_second,
+            fed_messages: 0,
         };
-        assert_eq!(of_job(&job(9_999, 0)), None);
-        assert_eq!(of_job(&job(60_000, 1_000)), None);
-        let found = of_job(&job(600_000, 1_000)).expect("it is behind");
+        assert_eq!(of_job(&job(9_999), Some(0)), None);
+        assert_eq!(of_job(&job(60_000), Some(1_000)), None);
+        assert_eq!(of_job(&job(600_000), None), None, "how fast it is is not known yet");
+        let found = of_job(&job(600_000), Some(1_000)).expect("it is behind");
         assert_eq!(found.problem, "The routine load d.j is 600000 messages behind its topic.");
-        let paused = RoutineView { paused: Some("no broker".to_owned()), ..job(0, 0) };
-        assert_eq!(of_job(&paused).and_then(|found| found.cause).as_deref(), Some("No broker."));
+        let paused = RoutineView { paused: Some("no broker".to_owned()), ..job(0) };
+        assert_eq!(of_job(&paused, None).and_then(|found| found.cause).as_deref(), Some("No broker."));
+    }
+
+    #[test]
+    fn a_job_that_was_fast_once_is_behind_when_it_is_slow_now() {
+        let mut memory = Memory::default();
+        let start = Instant::now();
+        let mut look = |second: u64, fed_messages: u64| {
+            let job = RoutineView {
+                db: "d".to_owned(),
+                name: "j".to_owned(),
+                table: None,
+                paused: None,
+                lag: 600_000,
+                fed_messages,
+            };
+            !memory.of_jobs(&[job], start + Duration::from_secs(second)).is_empty()
+        };
+        assert!(!look(0, 50_000_000) && !look(1, 50_050_000), "it takes 50,000 messages a second");
+        assert!(!look(5, 50_250_000));
+        assert!(look(12, 50_250_010), "it takes nothing");
     }
 
     #[test]

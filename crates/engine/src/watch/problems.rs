@@ -49,6 +49,7 @@ pub(crate) enum ProblemKind {
     FlushStuck,
     LoadsWaitForMemory,
     MemoryFull,
+    UserFloods,
     LoadsFail,
     RowsRejected,
     LimitReached,
@@ -63,7 +64,7 @@ pub(crate) enum ProblemKind {
 }
 
 impl ProblemKind {
-    const ALL: [Self; 26] = [
+    const ALL: [Self; 27] = [
         Self::WorkEnded,
         Self::NotReady,
         Self::TakenOver,
@@ -79,6 +80,7 @@ impl ProblemKind {
         Self::FlushStuck,
         Self::LoadsWaitForMemory,
         Self::MemoryFull,
+        Self::UserFloods,
         Self::LoadsFail,
         Self::RowsRejected,
         Self::LimitReached,
@@ -109,6 +111,7 @@ impl ProblemKind {
             Self::FlushStuck => "FLUSH_STUCK",
             Self::LoadsWaitForMemory => "LOADS_WAIT_FOR_MEMORY",
             Self::MemoryFull => "MEMORY_FULL",
+            Self::UserFloods => "USER_FLOODS",
             Self::LoadsFail => "LOADS_FAIL",
             Self::RowsRejected => "ROWS_REJECTED",
             Self::LimitReached => "LIMIT_REACHED",
@@ -138,11 +141,11 @@ impl ProblemKind {
     /// How long it must be found before it is a problem: healthy servers have each of these for a moment.
     const fn patience(self) -> Duration {
         match self {
-            Self::SlowLog => Duration::from_secs(3),
+            Self::SlowLog | Self::UserFloods => Duration::from_secs(3),
             Self::TableLags | Self::LoadsWaitForMemory | Self::JobBehind | Self::ReaderBehind => {
                 Duration::from_secs(5)
             }
-            Self::FlushStuck => Duration::from_secs(8),
+            Self::FlushStuck => Duration::from_secs(6),
             _ => Duration::ZERO,
         }
     }

@@ -1,6 +1,7 @@
 //! Things that are not well are named in `information_schema.problems`, with their cause, and end when they are over.
 
 use crate::support::{Client, Curl, Server, wait_until};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn codes(client: &mut Client) -> Vec<String> {
     client.rows("SELECT CODE FROM information_schema.problems ORDER BY 1")
@@ -118,4 +119,47 @@ fn a_table_that_can_not_be_flushed_is_named_until_it_can() {
     std::fs::remove_file(&log).expect("removed");
     std::fs::rename(&aside, &log).expect("moved back");
     wait_until("it is over", || codes(&mut client).is_empty());
+}
+
+#[test]
+fn a_user_that_leaves_little_for_others_is_named_until_it_ends() {
+    let server = Server::start().with_manual_table();
+    let mut client = server.connect_to("db");
+    for user in ["noisy", "quiet"] {
+        client.ok(&format!("CREATE USER {user}"));
+        client.ok(&format!("GRANT LOAD_PRIV ON db.dt TO {user}"));
+    }
+    let row = format!("(1, '{}', 1)", "x".repeat(40));
+    let large = format!("INSERT INTO db.dt VALUES {}", vec![row; 20_000].join(", "));
+    let is_over = AtomicBool::new(false);
+    let send = |user: &str, statement: &str| {
+        let mut client = Client::connect_as(user, server.mysql_port()).expect("it may log in");
+        client.ok("SET group_commit = async_mode");
+        while !is_over.load(Ordering::Relaxed) {
+            client.ok(statement);
+        }
+    };
+    let connections = 3 * std::thread::available_parallelism().map_or(2, usize::from);
+    let named = "SELECT SUBJECT, CAUSE IS NOT NULL, PROBLEM LIKE '%one other user has loads, too%' FROM information_schema.problems \
+                 WHERE CODE = 'USER_FLOODS'";
+    std::thread::scope(|scope| {
+        (0..connections).for_each(|_| drop(scope.spawn(|| send("noisy", &large))));
+        scope.spawn(|| send("quiet", "INSERT INTO db.dt VALUES (2, 'b', 2)"));
+        // Ends the threads if a check fails, too.
+        let _over = Over(&is_over);
+        wait_until("the user is named", || client.rows(named) == ["'noisy'@'%'|1|1"]);
+        let way_out =
+            client.value("SELECT WAY_OUT FROM information_schema.problems WHERE CODE = 'USER_FLOODS'");
+        assert!(way_out.contains("SET PROPERTY FOR 'noisy'@'%' 'max_load_bytes_per_second'"), "{way_out}");
+    });
+    wait_until("it is over", || !codes(&mut client).contains(&"USER_FLOODS".to_owned()));
+}
+
+/// Ends what loops until it is set.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

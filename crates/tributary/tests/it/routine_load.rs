@@ -122,6 +122,31 @@ fn every_message_is_loaded_once_over_kills_restarts_and_new_partitions() {
 }
 
 #[test]
+fn a_job_that_falls_behind_its_topic_is_named_with_its_cause() {
+    let mut kafka = Kafka::start();
+    kafka.run("create events 1");
+    kafka.run("json events 0 30000 1");
+    let server = Server::start();
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    create_table(&mut client, "t");
+    client.ok("ALTER TABLE t SET (\"max_load_rows_per_second\" = \"10\")");
+    client.ok(&format!(
+        "CREATE ROUTINE LOAD j ON t PROPERTIES (\"format\" = \"json\", \"max_batch_interval\" = \"1\") {}",
+        kafka.source("events")
+    ));
+    // Its first batch is more than it may bring in half an hour.
+    wait_for(&mut client, 30_000);
+    kafka.run("json events 30000 60000 1");
+    let named = "SELECT SUBJECT, PROBLEM LIKE '%messages behind its topic.', CAUSE LIKE '%messages a second%', WAY_OUT LIKE '%limit%' FROM \
+                 information_schema.problems WHERE CODE = 'JOB_BEHIND'";
+    wait_until("the job is named", || client.rows(named) == ["d.j|1|1|1"]);
+    client.ok("ALTER TABLE t SET (\"max_load_rows_per_second\" = \"1000000\")");
+    wait_until("it is over", || client.rows(named).is_empty());
+}
+
+#[test]
 fn csv_is_mapped_computed_and_filtered_and_jobs_begin_where_they_are_told_to() {
     let mut kafka = Kafka::start();
     kafka.run("create lines 1");

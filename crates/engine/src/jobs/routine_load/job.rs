@@ -36,6 +36,10 @@ pub(crate) struct Now {
     pub aborted_tasks: u64,
     /// How far the tables have the source.
     pub progress: Progress,
+    /// How far its batches have the source: the one that is under way, too.
+    pub fed: Offsets,
+    /// Messages in batches since the job's reader began.
+    pub fed_messages: u64,
     /// The end of each partition, as far as known.
     pub ends: Offsets,
     pub task: Option<Task>,
@@ -116,17 +120,17 @@ impl Job {
         let by_itself = kept.reason.as_ref().filter(|reason| is_paused && !reason.is_by_user());
         let ends = &now.ends;
         let behind = |(partition, next): (&i32, &i64)| {
-            let end = ends.get(partition).copied().unwrap_or(*next);
+            let next = now.fed.get(partition).copied().unwrap_or(*next).max(*next);
+            let end = ends.get(partition).copied().unwrap_or(next);
             u64::try_from(end - next).unwrap_or(0)
         };
-        let seconds = (now.statistics.task_ms / 1000).max(1);
         RoutineView {
             db: kept.db.clone(),
             name: kept.name.clone(),
             table: kept.table,
             paused: by_itself.map(|reason| reason.text.clone()),
             lag: now.progress.offsets().iter().map(behind).sum(),
-            rows_per_second: now.statistics.loaded_rows / seconds,
+            fed_messages: now.fed_messages,
         }
     }
 

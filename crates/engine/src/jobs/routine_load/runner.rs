@@ -10,7 +10,7 @@ use crate::access::{Object, Privilege};
 use crate::jobs::ServerJobs;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::sync::CancellationToken;
 use tributary_ingest::Progress;
 use tributary_ingest::memory::InFlight;
@@ -27,6 +27,10 @@ const HELD_BYTES: u64 = (8 * 1024 * 1024 + CHUNKS_AHEAD * CHUNK_BYTES) as u64;
 const POLL: Duration = Duration::from_millis(100);
 /// How often it is looked for new partitions, and whether the table is still there.
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
+/// How long a chunk waits to be loaded before the source is asked how far the job is behind.
+const ENDS_INTERVAL: Duration = Duration::from_secs(2);
+/// How often the reading thread looks whether there is room for its chunk, while there is none.
+const ROOM_LOOK: Duration = Duration::from_millis(5);
 const RETRY_MIN: Duration = Duration::from_millis(500);
 const RETRY_MAX: Duration = Duration::from_secs(30);
 
@@ -174,6 +178,7 @@ async fn attempt(jobs: &Arc<ServerJobs>, job: &Arc<Job>, token: &CancellationTok
     {
         let mut now = job.now();
         now.progress = progress;
+        (now.fed, now.fed_messages) = (from.clone(), 0);
         now.other_message.clear();
     }
     let kept = job.kept();
@@ -184,7 +189,9 @@ async fn attempt(jobs: &Arc<ServerJobs>, job: &Arc<Job>, token: &CancellationTok
     let (sender, mut news) = mpsc::channel(CHUNKS_AHEAD);
     let watches = properties::partitions(&kept.source).ok().flatten().is_none();
     let thread = std::thread::Builder::new().name("routine-load".to_owned());
-    if let Err(error) = thread.spawn(move || read(reader, &sender, watches)) {
+    let of = Arc::clone(job);
+    let reading = move || read(reader, &Sender { sender, job: of }, watches);
+    if let Err(error) = thread.spawn(reading) {
         return Halt::Retry(format!("no thread to read with: {error}"));
     }
     load(jobs, job, token, &mut news, &from).await
@@ -262,20 +269,48 @@ fn from(topic: &dyn Topic, named: Option<Vec<i32>>, known: &Offsets) -> Result<O
     wanted.iter().map(next).collect()
 }
 
+/// The way from the reading thread to the job.
+struct Sender {
+    sender: mpsc::Sender<Result<News, SourceError>>,
+    job: Arc<Job>,
+}
+
+impl Sender {
+    /// Sends it when the job has room for it. Meanwhile the ends of the partitions are kept up to date, as no chunk that the job has
+    /// taken tells them. Returns whether the job still reads.
+    fn send(&self, reader: &dyn Reader, mut news: Result<News, SourceError>) -> bool {
+        let mut asked = Instant::now();
+        loop {
+            match self.sender.try_send(news) {
+                Ok(()) => return true,
+                Err(TrySendError::Closed(_)) => return false,
+                Err(TrySendError::Full(back)) => news = back,
+            }
+            // The job has work for longer than this.
+            std::thread::sleep(ROOM_LOOK);
+            if asked.elapsed() >= ENDS_INTERVAL {
+                // While the brokers are away, what is known stays.
+                reader.ends().into_iter().for_each(|ends| self.job.now().ends.extend(ends));
+                asked = Instant::now();
+            }
+        }
+    }
+}
+
 /// The reading thread: runs until the receiver is gone.
-fn read(mut reader: Box<dyn Reader>, sender: &mpsc::Sender<Result<News, SourceError>>, watches: bool) {
+fn read(mut reader: Box<dyn Reader>, sender: &Sender, watches: bool) {
     let mut looked = Instant::now();
-    while !sender.is_closed() {
+    while !sender.sender.is_closed() {
         let chunk = reader.next(POLL);
         let is_over = chunk.is_err();
-        if sender.blocking_send(chunk.map(News::Chunk)).is_err() || is_over {
+        if !sender.send(&*reader, chunk.map(News::Chunk)) || is_over {
             return;
         }
         if watches && looked.elapsed() >= LOOK_INTERVAL {
             looked = Instant::now();
             // While the brokers are away there is nothing new.
             if let Ok(partitions) = reader.partitions()
-                && sender.blocking_send(Ok(News::Partitions(partitions))).is_err()
+                && !sender.send(&*reader, Ok(News::Partitions(partitions)))
             {
                 return;
             }
@@ -347,6 +382,7 @@ async fn load(
                         open.abort(jobs, job, &halt.text()).await;
                         return halt;
                     }
+                    fed(job, &chunk);
                     is_due = open.is_due(&chunk);
                     batch = Some(open);
                 } else if let Some(open) = &mut batch {
@@ -391,6 +427,13 @@ fn note(job: &Job, chunk: &Chunk, is_idle: bool) {
     if is_idle && chunk.messages == 0 {
         now.progress.pass(&chunk.next);
     }
+}
+
+/// A batch has the chunk's messages.
+fn fed(job: &Job, chunk: &Chunk) {
+    let mut now = job.now();
+    now.fed.extend(chunk.next.iter().map(|(partition, next)| (*partition, *next)));
+    now.fed_messages += chunk.messages;
 }
 
 impl Halt {

@@ -102,6 +102,10 @@ impl Reader for Reading {
     fn partitions(&self) -> Result<Vec<i32>, SourceError> {
         Topic::partitions(&self.list)
     }
+
+    fn ends(&self) -> Result<Offsets, SourceError> {
+        self.next.keys().map(|&partition| Ok((partition, self.list.extent(partition)?.end))).collect()
+    }
 }
 
 const CREATE: &str = "CREATE ROUTINE LOAD j ON t COLUMNS TERMINATED BY ',' PROPERTIES (\"max_batch_interval\" = \"1\") FROM KAFKA \

@@ -272,7 +272,12 @@ impl Ingest {
         let outcome =
             self.group_answer(table, is_async && switch_of_rows(has_files).is_none(), rows, timeout).await;
         discard_after(&outcome, table, files).await;
-        match self.of_owner(outcome).await {
+        let doubt = if outcome.is_ok() { self.options.ownership.doubt() } else { None };
+        let outcome = match doubt {
+            Some(certainty) => certainty.await.and(outcome),
+            None => outcome,
+        };
+        match outcome {
             Ok((answered, moments)) => {
                 let now = host::now();
                 let took = now.saturating_duration_since(started);
@@ -288,10 +293,10 @@ impl Ingest {
 
     /// The outcome, if this process was the owner when it was known.
     pub(crate) async fn of_owner<T>(&self, outcome: Result<T, IngestError>) -> Result<T, IngestError> {
-        if outcome.is_ok() {
-            self.options.ownership.confirmed().await?;
+        match self.options.ownership.doubt() {
+            Some(certainty) if outcome.is_ok() => certainty.await.and(outcome),
+            _ => outcome,
         }
-        outcome
     }
 
     async fn group_answer(

@@ -9,6 +9,7 @@
 
 use crate::error::IngestError;
 use crate::tasks;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -109,12 +110,20 @@ impl Ownership {
     ///
     /// # Errors
     /// [`IngestError::TakenOver`]: it was not, or nobody knows.
-    #[inline]
-    pub(crate) async fn confirmed(&self) -> Result<(), IngestError> {
-        match &self.0 {
-            Some(shared) if !shared.is_certain() => shared.wait().await,
-            _ => Ok(()),
+    #[cfg(test)]
+    async fn confirmed(&self) -> Result<(), IngestError> {
+        match self.doubt() {
+            Some(certainty) => certainty.await,
+            None => Ok(()),
         }
+    }
+
+    /// `None`: it is certain that this process is the owner. Else what waits until it is certain that it was so at the time of the call:
+    /// boxed, so that loads carry no room for it. It fails with [`IngestError::TakenOver`] if it was not, or nobody knows.
+    #[inline]
+    pub(crate) fn doubt(&self) -> Option<BoxFuture<'_, Result<(), IngestError>>> {
+        let shared = self.0.as_ref().filter(|shared| !shared.is_certain())?;
+        Some(Box::pin(shared.wait()))
     }
 }
 

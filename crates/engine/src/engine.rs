@@ -6,12 +6,14 @@
 //! | --- | --- |
 //! | `drain` | a server that is to stop takes no loads, and empties its log |
 //! | `records` | the kinds of records of jobs that this program knows |
+//! | `replayed` | rows that a start has read from the log |
 //! | `start` | the parts are made, started and stopped in the right order |
 //!
 //! Not here: the work of a part.
 
 mod drain;
 mod records;
+mod replayed;
 mod start;
 
 use crate::access::accounts::Accounts;
@@ -36,6 +38,7 @@ use crate::queries::Queries;
 use crate::queries::namespace::{Facts, ShownJobs};
 use crate::variables::{self, Variables};
 use crate::verify::Verifier;
+use replayed::Replayed;
 use start::Running;
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -80,6 +83,7 @@ pub struct Engine {
     pub(crate) verifier: Arc<Verifier>,
     /// Whether this process owns catalog and tables still.
     ownership: Ownership,
+    replayed: Replayed,
     /// `None`: the tables are this server's.
     follower: Option<Arc<Follower>>,
     running: Running,
@@ -127,6 +131,7 @@ impl Engine {
             connections: self.processes().all().len(),
             session_bytes: self.sessions_memory.used(),
             is_ready: self.health().alive > 0,
+            followed_age_seconds: self.follower.as_ref().map_or(0.0, |follower| follower.age_seconds()),
             cache: self.facts.store.read_cache(),
             traffic: self.facts.store.traffic(),
         };

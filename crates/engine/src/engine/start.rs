@@ -4,6 +4,7 @@
 //! Invariant: a start that is refused, or ends anywhere, leaves a storage root that the next start can open. The node's file
 //! precedes the catalog: a root with a catalog has an identity.
 
+use super::replayed::Replayed;
 use super::{Engine, JobsShown};
 use crate::access::Access;
 use crate::access::accounts::Accounts;
@@ -201,6 +202,7 @@ impl Engine {
             tables.clone(),
         )
         .await?;
+        let replayed = Replayed::of(&tables);
         wal_dirs.remember(&node)?;
         let disk_bytes = disk_limit(options.spool_limit_bytes, &options.state_dir);
         let options = Arc::new(options);
@@ -297,6 +299,7 @@ impl Engine {
             backing_up: tokio::sync::Mutex::default(),
             verifier,
             ownership,
+            replayed,
             follower,
             running: Running { background: Mutex::default(), _shown: shown, node, wal_dirs, _lock: lock },
         });
@@ -426,7 +429,9 @@ impl Engine {
 
     /// Tells nodes that only read how far the tables' files are.
     async fn tell_progress(self: Arc<Self>) -> Duration {
-        if self.ownership.may_end() && self.ownership.lost_to().is_none() {
+        let is_owner = self.ownership.may_end() && self.ownership.lost_to().is_none();
+        // The others have dropped the word of the process before this one, and wait for the next.
+        if is_owner && self.replayed.are_in_files(&self.names().all_tables()) {
             let oldest = || self.names().all_tables().iter().filter_map(|table| table.unflushed_for()).max();
             if let Err(error) = self.catalog.tell_progress(oldest).await {
                 // A database that is away is a problem of its own.

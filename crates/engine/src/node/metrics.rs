@@ -1,6 +1,6 @@
 //! The contents of `/metrics`: the counters of all crates, and gauges that are read on request.
 
-use prometheus::{Encoder, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
+use prometheus::{Encoder, Gauge, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
 use std::sync::Arc;
 use tributary_admission::Refusal;
 use tributary_ingest::Ingest;
@@ -34,6 +34,7 @@ impl Metrics {
         self.gauges.connections.set(others.connections as i64);
         self.gauges.session_bytes.set(others.session_bytes as i64);
         self.gauges.ready.set(i64::from(others.is_ready));
+        self.gauges.followed_age.set(others.followed_age_seconds);
         self.store.read(others.cache.as_ref(), others.traffic);
         let mut out = Vec::new();
         match TextEncoder::new().encode(&self.registry.gather(), &mut out) {
@@ -49,6 +50,8 @@ pub(crate) struct Others {
     pub connections: usize,
     pub session_bytes: u64,
     pub is_ready: bool,
+    /// How old the rows of a node that only reads are. Endless: it has not heard of the writer.
+    pub followed_age_seconds: f64,
     /// Of data files in a store that is far away.
     pub cache: Option<CacheFacts>,
     pub traffic: Option<StoreTraffic>,
@@ -79,6 +82,7 @@ struct Gauges {
     memory_limit: IntGauge,
     memory_refused: IntCounter,
     ready: IntGauge,
+    followed_age: Gauge,
     load_keys: IntGauge,
     rejected_rows_bytes: IntGauge,
     load_key_bytes: IntGauge,
@@ -105,6 +109,11 @@ impl Gauges {
             "Times that work found no memory within mem_limit",
         )?;
         registry.register(Box::new(memory_refused.clone()))?;
+        let followed_age = Gauge::new(
+            "tributary_followed_age_seconds",
+            "How old the rows of a node that only reads may be; 0 at a server that writes",
+        )?;
+        registry.register(Box::new(followed_age.clone()))?;
         let help = "Clients that were refused, or closed before they said who they are, by kind";
         let refused = IntCounterVec::new(Opts::new("tributary_clients_refused_total", help), &["kind"])?;
         registry.register(Box::new(refused.clone()))?;
@@ -159,6 +168,7 @@ impl Gauges {
             )?,
             load_key_bytes: gauge("tributary_load_key_bytes", "Bytes of memory of idempotency keys")?,
             load_channels: gauge("tributary_load_channels", "Channels that are kept")?,
+            followed_age,
             ready: gauge("tributary_ready", "1 if /api/ready answers 200, else 0")?,
             log_lines_dropped,
         })

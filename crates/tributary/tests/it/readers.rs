@@ -268,6 +268,32 @@ fn a_reader_says_how_old_its_rows_are_and_obeys_the_limit() {
 }
 
 #[test]
+fn rows_that_a_start_reads_from_the_log_are_as_old_as_before() {
+    let cluster = Cluster::new();
+    let mut writer = cluster.server(&[("flush_age_ms", "8000")]).with_manual_table();
+    let reader = cluster.reader(&[]);
+    let mut client = reader.connect_to("db");
+    client.ok("SYNC");
+    stream_load(&writer, "dt", "sync_mode", &csv(0, 10));
+    let visible = Instant::now();
+    writer.kill();
+    std::thread::sleep(Duration::from_secs(3));
+    writer.start_again();
+    wait_until("the rows are in files", || {
+        let asked = Instant::now();
+        let age = client.value("SELECT AGE_MS FROM information_schema.followed_tables");
+        let found = client.value("SELECT COUNT(*) FROM dt");
+        let age = Duration::from_millis(age.parse().expect("a number"));
+        let since = asked.duration_since(visible);
+        assert!(
+            found == "10" || age >= since,
+            "{found} rows of {age:?} ago, and ten were visible {since:?} ago"
+        );
+        found == "10"
+    });
+}
+
+#[test]
 fn a_reader_goes_on_while_postgresql_and_the_store_are_away() {
     let mut postgres = Postgres::start();
     let (database, bucket) = (postgres.database(), Bucket::new());

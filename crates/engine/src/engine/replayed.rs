@@ -1,0 +1,29 @@
+//! Rows that a start has read from the log.
+
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tributary_table::Table;
+use tributary_types::{TableId, Version};
+
+/// The versions whose rows a start has read from the log, by table, until they are in the tables' files. The rows were visible before
+/// the start, and nobody knows since when; so nothing is told meanwhile of how far the files are.
+#[derive(Debug, Default)]
+pub(crate) struct Replayed(Mutex<Vec<(TableId, Version)>>);
+
+impl Replayed {
+    /// Those of tables that a start has just read.
+    pub fn of(tables: &[Arc<Table>]) -> Self {
+        let waiting = tables.iter().filter(|table| table.unflushed_for().is_some());
+        Self(Mutex::new(waiting.map(|table| (table.id(), table.snapshot().version)).collect()))
+    }
+
+    /// Whether all of them are in files, or their tables are gone.
+    pub fn are_in_files(&self, tables: &[Arc<Table>]) -> bool {
+        let mut waiting = self.0.lock();
+        waiting.retain(|(id, version)| {
+            let table = tables.iter().find(|table| table.id() == *id);
+            table.is_some_and(|table| table.persisted_version() < *version && table.unflushed_for().is_some())
+        });
+        waiting.is_empty()
+    }
+}

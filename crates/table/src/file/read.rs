@@ -166,7 +166,8 @@ impl FileReader {
         for column in &self.schema.columns {
             columns.push(match batch.column_by_name(&column.physical_name) {
                 Some(array) => as_type(array, column)?,
-                None if column.id < self.columns_below => {
+                // Files of other writers have no hidden columns: their rows delete nothing.
+                None if column.id < self.columns_below && column.nullable => {
                     new_null_array(&column.data_type.to_arrow(), batch.num_rows())
                 }
                 None => default_array(column, batch.num_rows(), self.now_micros)?,

@@ -44,6 +44,7 @@ mod export;
 mod fallback;
 mod flight;
 mod flood;
+mod foreign_engines;
 mod generated_columns;
 mod go;
 mod health;

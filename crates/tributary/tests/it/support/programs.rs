@@ -104,6 +104,13 @@ pub fn s3_server() -> PathBuf {
     part("s3/bin/moto_server")
 }
 
+/// A script of the repository, with the clients of the tests and the program under test.
+pub fn script(name: &str, arguments: &[&str]) -> Finished {
+    let mut command = Command::new(repository().join("scripts").join(name));
+    command.arg("--program").arg(env!("CARGO_BIN_EXE_tributary")).arg("--clients").arg(installed());
+    run(name, command.args(arguments))
+}
+
 /// Runs a Node program of `tests/clients/node`.
 pub fn node(program: &str, arguments: &[&str]) -> String {
     let mut command = Command::new("node");

@@ -25,6 +25,7 @@ mod cli_load;
 mod cli_sql;
 mod client_requests;
 mod client_statements;
+mod cluster;
 mod column_defaults;
 mod columnar_load;
 mod command_line;

@@ -51,7 +51,7 @@ pub use node::options::{
 pub use node::start_error::StartError;
 pub use tributary_query::QueryOptions;
 pub use tributary_sql::STACK_BYTES;
-pub use tributary_table::{S3Location, S3Options, StoreOptions};
+pub use tributary_table::{RemoteOptions, StoreLocation, StoreOptions};
 pub use tributary_traces::TraceOptions;
 pub use tributary_wal::WalOptions;
 pub use variables::MAX_PREPARED_STATEMENTS;

@@ -32,7 +32,7 @@ pub use place::cache::CacheFacts;
 pub use place::copy::{CopiedObject, TableCopy};
 pub use place::durable::DurableLocal;
 pub use place::keep::KeepFiles;
-pub use place::s3::{S3Location, S3Options};
+pub use place::location::{RemoteOptions, StoreLocation};
 pub use place::storage::TableStorage;
 pub use place::store::TableStore;
 pub use place::traffic::StoreTraffic;

@@ -2,12 +2,14 @@
 //!
 //! Not here: what the bytes mean. Nothing here knows a row.
 
+mod azure;
 pub(crate) mod cache;
 mod claim;
 pub(crate) mod copy;
 pub(crate) mod deadline;
 pub(crate) mod durable;
 pub(crate) mod keep;
+pub(crate) mod location;
 pub(crate) mod remote;
 pub(crate) mod root;
 pub(crate) mod s3;

@@ -307,7 +307,7 @@ mod tests {
             ("table_storage_secret_key", "hush".to_owned()),
         ];
         let config = Config::load(None, [], given).expect("legal");
-        let s3 = config.settings.s3().expect("a store");
+        let s3 = config.settings.remote().expect("a store");
         assert_eq!((s3.location.to_string().as_str(), s3.secret_key.reveal()), ("s3://bucket/a", "hush"));
         let views: Vec<_> = config.views().into_iter().map(|view| (view.name, view.value)).collect();
         for shown in [config.describe(), format!("{:?}", config.settings), format!("{views:?}")] {
@@ -319,8 +319,8 @@ mod tests {
             config.describe()
         );
         assert!(config.describe().contains("\ntable_storage_session_token = \"\"\n"));
-        assert!(Config::load(None, [], []).expect("legal").settings.s3().is_none());
-        for other in ["gs://bucket/a", "az://bucket/a", "/data"] {
+        assert!(Config::load(None, [], []).expect("legal").settings.remote().is_none());
+        for other in ["gs://bucket/a", "/data"] {
             let refused =
                 Config::load(None, [], [("table_storage", other.to_owned())]).unwrap_err().to_string();
             assert!(refused.contains(other) && refused.contains("s3://bucket/prefix"), "{refused}");

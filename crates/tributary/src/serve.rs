@@ -386,7 +386,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
     Ok(EngineOptions {
         state_dir: settings.storage_root_path.clone(),
         tables: storage_root(settings)?,
-        table_storage: settings.s3(),
+        table_storage: settings.remote(),
         table_cache: settings.table_cache_limit,
         catalog_database: settings.catalog_database(),
         host: match &settings.advertised_host {

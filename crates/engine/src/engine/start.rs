@@ -138,7 +138,7 @@ impl Engine {
         let directory = options.tables.directory().to_owned();
         let table_storage = options.table_storage.clone();
         let store = |options| match &table_storage {
-            Some(given) => TableStore::s3(given, options),
+            Some(given) => TableStore::remote(given, options),
             None => TableStore::local(&directory, options),
         };
         let access =

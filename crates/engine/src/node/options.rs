@@ -7,7 +7,7 @@ use std::time::Duration;
 use tributary_catalog::PostgresOptions;
 use tributary_ingest::IngestOptions;
 use tributary_query::QueryOptions;
-use tributary_table::{S3Options, StoreOptions};
+use tributary_table::{RemoteOptions, StoreOptions};
 use tributary_traces::TraceOptions;
 use tributary_types::{Egress, Live, Portion, SqlError, StoredVerifiers};
 use url::Url;
@@ -59,7 +59,7 @@ pub struct EngineOptions {
     /// The location of the tables, unless they are in a store.
     pub tables: StorageRoot,
     /// The store of the tables.
-    pub table_storage: Option<S3Options>,
+    pub table_storage: Option<RemoteOptions>,
     /// The disk space of the cache of their data files. `None`: there is none.
     pub table_cache: Option<Portion>,
     /// The database of the catalog. `None`: it is a file in `state_dir`.
@@ -130,8 +130,8 @@ impl From<PathBuf> for StorageRoot {
 pub enum BadStorageRoot {
     #[error(
         "the storage root {root} is a URL of the kind '{scheme}'; it is a directory of this machine, for the log and the \
-         catalog: a path, or file:///path. Tables can be in a store that speaks S3's protocol: name it in table_storage, as \
-         s3://bucket/prefix"
+         catalog: a path, or file:///path. Tables can be in a store that speaks S3's or Azure's protocol: name it in table_storage, \
+         as s3://bucket/prefix or az://container/prefix"
     )]
     Scheme { root: String, scheme: String },
     #[error(

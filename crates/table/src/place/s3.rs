@@ -6,114 +6,27 @@
 //! Not its business: whether the bucket belongs to this server ([`crate::TableStore::claim`]).
 
 use super::cache::ReadCache;
+use super::location::{RemoteOptions, client, retries};
 use super::remote::Remote;
 use super::traffic::{Counted, StoreTraffic};
 use super::uploads::{Uploads, listed_uploads};
 use crate::error::TableError;
-use crate::options::StoreOptions;
 use crate::place::storage::{ObjectStorage, TableStorage};
-use crate::place::store::TableStore;
 use async_trait::async_trait;
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::client::{ClientConfigKey, HttpConnector};
 use object_store::multipart::MultipartStore;
 use object_store::path::Path;
-use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
-use std::str::FromStr;
+use object_store::{ClientOptions, ObjectStore};
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_types::Secret;
 use url::{Host, Url};
 
 /// The region of stores that have none.
 const REGION_DEFAULT: &str = "us-east-1";
-/// More retries than their time allows.
-const RETRIES_MAX: usize = 100;
-/// The longest pause between two of them.
-const PAUSE_MAX: Duration = Duration::from_secs(5);
-const CONNECT_MAX: Duration = Duration::from_secs(5);
-const BUCKET_BYTES: std::ops::RangeInclusive<usize> = 3..=63;
-
-/// A bucket and the beginning of its keys: `s3://bucket/prefix`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct S3Location {
-    bucket: String,
-    /// Without slashes at its ends; may be empty.
-    prefix: String,
-}
-
-impl FromStr for S3Location {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let (scheme, rest) = text.split_once("://").ok_or(())?;
-        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
-        let is_bucket = BUCKET_BYTES.contains(&bucket.len())
-            && bucket
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte))
-            && bucket.starts_with(|first: char| first.is_ascii_alphanumeric());
-        let is_part = |part: &str| {
-            !matches!(part, "" | "." | "..")
-                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_=".contains(&byte))
-        };
-        let is_prefix = prefix.is_empty() || prefix.split('/').all(is_part);
-        (scheme.eq_ignore_ascii_case("s3") && is_bucket && is_prefix)
-            .then(|| Self { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
-            .ok_or(())
-    }
-}
-
-impl std::fmt::Display for S3Location {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.prefix.as_str() {
-            "" => write!(f, "s3://{}", self.bucket),
-            prefix => write!(f, "s3://{}/{prefix}", self.bucket),
-        }
-    }
-}
-
-/// Where tables are in S3, and how it is reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct S3Options {
-    pub location: S3Location,
-    /// `http://` or `https://`, a host and a port. `None`: that of AWS, or of the environment.
-    pub endpoint: Option<Url>,
-    pub region: Option<String>,
-    /// Empty, as `secret_key`: the credentials of the environment or of the machine.
-    pub access_key: Secret,
-    pub secret_key: Secret,
-    /// May be empty.
-    pub session_token: Secret,
-    /// Whether the bucket is in the path of requests and not in the host.
-    pub path_style: bool,
-    /// Whether requests to other machines may go without TLS.
-    pub allow_http: bool,
-}
-
-impl TableStore {
-    /// A root in S3. No request is sent yet. Opens the read cache, if the options name one.
-    ///
-    /// # Errors
-    /// [`TableError::StoreUnfit`]: what was given cannot be used together. [`TableError::BadOption`], [`TableError::Local`].
-    pub fn s3(given: &S3Options, options: StoreOptions) -> Result<Self, TableError> {
-        let text = given.location.to_string();
-        let url = Url::parse(&text)
-            .map_err(|error| TableError::BadRoot { url: text.clone(), reason: error.to_string() })?;
-        let cache = match &options.read_cache {
-            Some(options) => Some(Arc::new(ReadCache::open(options)?)),
-            None => None,
-        };
-        let storage = S3Storage::new(given, &url, options.call_timeout, cache.clone())?;
-        let mut store = Self::with_storage(Arc::new(storage), url, options)?;
-        store.cache = cache;
-        Ok(store)
-    }
-}
 
 /// A bucket.
-struct S3Storage {
+pub(super) struct S3Storage {
     objects: ObjectStorage,
     store: Arc<AmazonS3>,
     /// The address of the bucket.
@@ -124,14 +37,14 @@ struct S3Storage {
 }
 
 impl S3Storage {
-    fn new(
-        given: &S3Options,
+    pub(super) fn new(
+        given: &RemoteOptions,
         url: &Url,
         call_timeout: Duration,
         cache: Option<Arc<ReadCache>>,
     ) -> Result<Self, TableError> {
-        let unfit = |reason: String| TableError::StoreUnfit { url: given.location.to_string(), reason };
-        let S3Options { access_key, secret_key, .. } = given;
+        let unfit = |reason: String| given.unfit(reason);
+        let RemoteOptions { access_key, secret_key, .. } = given;
         if access_key.is_empty() != secret_key.is_empty() {
             return Err(unfit(
                 "of table_storage_access_key and table_storage_secret_key there is one; set both, or none for \
@@ -163,20 +76,9 @@ impl S3Storage {
                 None => None,
             },
         };
-        let has_tls = endpoint.as_ref().is_none_or(|endpoint| endpoint.scheme() == "https");
-        let allow_http = given.allow_http
-            || known(AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp)).as_deref() == Some("true");
-        if !has_tls && !allow_http && !endpoint.as_ref().is_some_and(is_loopback) {
-            return Err(unfit(
-                "its endpoint is on another machine and has no TLS: rows and keys could be read on the way. Name an \
-                 https:// endpoint, or set table_storage_allow_http = true"
-                    .to_owned(),
-            ));
-        }
-        let client = ClientOptions::new()
-            .with_allow_http(!has_tls)
-            .with_timeout(half(call_timeout))
-            .with_connect_timeout(CONNECT_MAX.min(half(call_timeout)));
+        let is_allowed =
+            known(AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp)).as_deref() == Some("true");
+        let client = client(call_timeout, given.goes_without_tls(endpoint.as_ref(), is_allowed)?);
         let bucket_url = bucket_url(given, endpoint.as_ref(), &region)
             .ok_or_else(|| unfit("the bucket and the endpoint are no address together".to_owned()))?;
         let bucket_text = bucket_url.as_str().trim_end_matches('/').to_owned();
@@ -189,11 +91,7 @@ impl S3Storage {
             .with_config(AmazonS3ConfigKey::S3Endpoint, &bucket_text)
             .with_virtual_hosted_style_request(true)
             .with_client_options(client.clone())
-            .with_retry(RetryConfig {
-                backoff: BackoffConfig { max_backoff: PAUSE_MAX, ..BackoffConfig::default() },
-                max_retries: RETRIES_MAX,
-                retry_timeout: half(call_timeout),
-            })
+            .with_retry(retries(call_timeout))
             .build()
             .map_err(|error| unfit(error.to_string()))?;
         let store = Arc::new(store);
@@ -204,7 +102,7 @@ impl S3Storage {
 }
 
 /// The address to which the keys of the bucket are added.
-fn bucket_url(given: &S3Options, endpoint: Option<&Url>, region: &str) -> Option<Url> {
+fn bucket_url(given: &RemoteOptions, endpoint: Option<&Url>, region: &str) -> Option<Url> {
     let bucket = &given.location.bucket;
     let (mut url, in_path) = match endpoint {
         Some(endpoint) => {
@@ -220,19 +118,6 @@ fn bucket_url(given: &S3Options, endpoint: Option<&Url>, region: &str) -> Option
         url.set_host(Some(&host)).ok()?;
     }
     Some(url)
-}
-
-fn half(time: Duration) -> Duration {
-    time / 2
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }
 
 #[async_trait]
@@ -284,9 +169,11 @@ impl TableStorage for S3Storage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{StoreOptions, TableStore};
+    use tributary_types::Secret;
 
-    fn options(endpoint: &str) -> S3Options {
-        S3Options {
+    fn options(endpoint: &str) -> RemoteOptions {
+        RemoteOptions {
             location: "s3://bucket/a/b".parse().expect("a location"),
             endpoint: Some(Url::parse(endpoint).expect("a URL")),
             region: None,
@@ -299,36 +186,8 @@ mod tests {
     }
 
     #[test]
-    fn a_location_is_a_bucket_and_plain_names() {
-        for (text, shown) in [
-            ("s3://bucket", "s3://bucket"),
-            ("s3://bucket/", "s3://bucket"),
-            ("S3://my.bucket-1/a/b=1/", "s3://my.bucket-1/a/b=1"),
-        ] {
-            assert_eq!(text.parse::<S3Location>().expect(text).to_string(), shown);
-        }
-        for text in [
-            "bucket",
-            "gs://bucket/a",
-            "az://bucket/a",
-            "s3://",
-            "s3:///a",
-            "s3://b/a",
-            "s3://Bucket/a",
-            "s3://bucket/a//b",
-            "s3://bucket/../b",
-            "s3://bucket/a b",
-            "s3://bucket/a?b",
-            "s3://user@bucket/a",
-            "s3://bucket:1/a",
-        ] {
-            assert!(text.parse::<S3Location>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
     fn the_bucket_is_in_the_path_or_in_the_host() {
-        let url = |options: &S3Options| {
+        let url = |options: &RemoteOptions| {
             bucket_url(options, options.endpoint.as_ref(), "eu-west-1").expect("an address").to_string()
         };
         let mut given = options("https://store.example.com:9000");
@@ -343,7 +202,7 @@ mod tests {
 
     #[test]
     fn requests_without_tls_stay_on_this_machine_unless_they_are_allowed() {
-        let opened = |options: &S3Options| TableStore::s3(options, StoreOptions::default()).map(drop);
+        let opened = |options: &RemoteOptions| TableStore::remote(options, StoreOptions::default()).map(drop);
         let mut given = options("http://store.example.com");
         let refused = opened(&given).unwrap_err().to_string();
         assert!(refused.contains("table_storage_allow_http") && !refused.contains("hush"), "{refused}");
@@ -358,8 +217,8 @@ mod tests {
 
     #[test]
     fn one_key_of_two_is_refused() {
-        let given = S3Options { secret_key: Secret::default(), ..options("http://127.0.0.1:9") };
-        let refused = TableStore::s3(&given, StoreOptions::default()).map(drop).unwrap_err().to_string();
+        let given = RemoteOptions { secret_key: Secret::default(), ..options("http://127.0.0.1:9") };
+        let refused = TableStore::remote(&given, StoreOptions::default()).map(drop).unwrap_err().to_string();
         assert!(refused.contains("table_storage_secret_key"), "{refused}");
         assert!(!format!("{:?}", options("http://127.0.0.1:9")).contains("hush"));
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 use tributary_catalog::PostgresUrl;
-use tributary_engine::{S3Location, WhenFull};
+use tributary_engine::{StoreLocation, WhenFull};
 use tributary_tls::MinimumVersion;
 use tributary_types::{AuthPlugin, Egress, Portion, Secret, StoredVerifiers};
 use url::Url;
@@ -134,8 +134,8 @@ pub(super) const fn optional_directory() -> Accepts<Option<PathBuf>> {
 }
 
 /// The location of tables.
-pub(super) const fn table_storage() -> Accepts<Option<S3Location>> {
-    let words = "an S3 URL like `s3://bucket/prefix`, of lower-case bucket and plain names; other stores (`gs://`, `az://`, …) are not supported";
+pub(super) const fn table_storage() -> Accepts<Option<StoreLocation>> {
+    let words = "a URL like `s3://bucket/prefix` or `az://container/prefix`, of lower-case bucket and plain names; other stores (`gs://`, …) are not supported";
     text(words, |text| match text {
         "" => Some(None),
         text => text.parse().ok().map(Some),

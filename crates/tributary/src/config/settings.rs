@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use tributary_catalog::{PostgresOptions, PostgresUrl};
-use tributary_engine::{S3Location, S3Options, WhenFull};
+use tributary_engine::{RemoteOptions, StoreLocation, WhenFull};
 use tributary_tls::MinimumVersion;
 use tributary_types::{AuthPlugin, Egress, Live, Portion, Secret, StoredVerifiers};
 use url::Url;
@@ -113,19 +113,19 @@ settings! {
     /// Password of the user of `catalog_url`, if PostgreSQL asks for one.
     catalog_password: Secret = "", secret();
 
-    /// Bucket and prefix of the Delta tables in S3 or a store that speaks its protocol, with conditional puts. None: `tables` in `storage_root_path`. A server's tables stay where they were made.
-    table_storage: Option<S3Location> = "", table_storage();
+    /// Bucket and prefix of the Delta tables in S3 (`s3://`), Azure's blob storage (`az://`) or a store that speaks one of their protocols, with conditional puts. None: `tables` in `storage_root_path`. A server's tables stay where they were made.
+    table_storage: Option<StoreLocation> = "", table_storage();
 
-    /// Address of the store of `table_storage`. None: that of AWS, or `AWS_ENDPOINT_URL` of the environment.
+    /// Address of the store of `table_storage`. None: that of AWS or Azure, or `AWS_ENDPOINT_URL` or `AZURE_STORAGE_ENDPOINT` of the environment.
     table_storage_endpoint: Option<Url> = "", optional_endpoint();
 
     /// Region of the store. None: `us-east-1`, or `AWS_REGION` of the environment if the keys are from there, too.
     table_storage_region: Option<String> = "", optional_region();
 
-    /// Access key of the store. None: the credentials of the environment (`AWS_…`), of the container or of the machine.
+    /// Access key of the store; of Azure the name of the account. None: the credentials of the environment (`AWS_…`, `AZURE_…`), of the container or of the machine.
     table_storage_access_key: Secret = "", secret();
 
-    /// Secret key of the store.
+    /// Secret key of the store; of Azure the key of the account.
     table_storage_secret_key: Secret = "", secret();
 
     /// Session token of the store, for keys that need one.
@@ -385,8 +385,8 @@ settings! {
 impl Settings {
     /// The store of the tables, if they are in one.
     #[must_use]
-    pub fn s3(&self) -> Option<S3Options> {
-        Some(S3Options {
+    pub fn remote(&self) -> Option<RemoteOptions> {
+        Some(RemoteOptions {
             location: self.table_storage.clone()?,
             endpoint: self.table_storage_endpoint.clone(),
             region: self.table_storage_region.clone(),

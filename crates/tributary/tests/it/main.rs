@@ -14,6 +14,7 @@ mod aggregates;
 mod audit;
 mod audit_secrets;
 mod auto_increment;
+mod azure;
 mod backup;
 mod bad_http;
 mod bad_insert;

@@ -87,21 +87,31 @@ pub fn python(program: &str, arguments: &[&str]) -> String {
 
 /// Runs a Python program of `tests/clients/python` that reads tables in a store.
 pub fn python_of_store(program: &str, arguments: &[&str], endpoint: &str) -> String {
-    let mut command = Command::new(part("python/bin/python"));
-    command.arg("-B").arg(repository().join("tests/clients/python").join(program)).args(arguments);
-    command.envs([
+    let environment = [
         ("AWS_ENDPOINT_URL", endpoint),
         ("AWS_ALLOW_HTTP", "true"),
         ("AWS_REGION", "us-east-1"),
         ("AWS_ACCESS_KEY_ID", "key"),
         ("AWS_SECRET_ACCESS_KEY", "hush"),
-    ]);
-    run(program, &mut command).success()
+    ];
+    python_with(program, arguments, &environment)
+}
+
+/// Runs a Python program of `tests/clients/python` with variables of the environment.
+pub fn python_with(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> String {
+    let mut command = Command::new(part("python/bin/python"));
+    command.arg("-B").arg(repository().join("tests/clients/python").join(program)).args(arguments);
+    run(program, command.envs(environment.iter().copied())).success()
 }
 
 /// The server that speaks S3's protocol.
 pub fn s3_server() -> PathBuf {
     part("s3/bin/moto_server")
+}
+
+/// The server that speaks the protocol of Azure's blob storage.
+pub fn azure_server() -> PathBuf {
+    part("azure/node_modules/.bin/azurite-blob")
 }
 
 /// A script of the repository, with the clients of the tests and the program under test.

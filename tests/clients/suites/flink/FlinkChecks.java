@@ -13,6 +13,7 @@ import java.util.stream.Stream;
 import org.apache.doris.flink.cfg.DorisExecutionOptions;
 import org.apache.doris.flink.cfg.DorisOptions;
 import org.apache.doris.flink.cfg.DorisReadOptions;
+import org.apache.doris.flink.deserialization.SimpleListDeserializationSchema;
 import org.apache.doris.flink.rest.models.RespContent;
 import org.apache.doris.flink.sink.DorisSink;
 import org.apache.doris.flink.sink.HttpUtil;
@@ -23,6 +24,7 @@ import org.apache.doris.flink.sink.writer.DorisStreamLoad;
 import org.apache.doris.flink.sink.writer.LabelGenerator;
 import org.apache.doris.flink.sink.writer.WriteMode;
 import org.apache.doris.flink.sink.writer.serializer.SimpleStringSerializer;
+import org.apache.doris.flink.source.DorisSource;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.functions.RichMapFunction;
 import org.apache.flink.api.common.typeinfo.Types;
@@ -79,6 +81,12 @@ public class FlinkChecks {
         checks.check("table_api_insert_overwrite", FlinkChecks::overwrite);
         checks.check("table_api_lookup_join", FlinkChecks::lookup);
         checks.check("catalog", FlinkChecks::catalog);
+        checks.check("table_api_read_types", FlinkChecks::readTypes);
+        checks.check("table_api_read_with_condition", FlinkChecks::readWithCondition);
+        checks.check("table_api_read_and_write", FlinkChecks::readAndWrite);
+        checks.check("catalog_read", FlinkChecks::catalogRead);
+        checks.check("job_reads_while_rows_are_loaded", FlinkChecks::readSnapshot);
+        checks.check("server_is_killed_during_read", FlinkChecks::killedDuringRead);
         try (Stream<Path> paths = Files.walk(scratch)) {
             paths.sorted(Comparator.reverseOrder()).forEach(path -> path.toFile().delete());
         }
@@ -551,5 +559,134 @@ public class FlinkChecks {
                 environment.from("listed").getResolvedSchema().getColumns().toString(), "columns");
         await(environment, "INSERT INTO listed VALUES (1, CAST(2 AS TINYINT), TRUE, CAST(3.25 AS DECIMAL(10, 2)), TIMESTAMP '2024-01-01 00:00:00', 'x')");
         Checks.same("1 2 1 3.25 x", sql.one("SELECT id, t, b, n, s FROM flink.listed"), "row");
+    }
+
+    // Reading, in the connector's mode for Arrow Flight SQL.
+
+    private static String reading(String table, String... more) {
+        List<String> options = new ArrayList<>(List.of("source.use-flight-sql", "true", "source.flight-sql-port", String.valueOf(server.flightPort())));
+        options.addAll(List.of(more));
+        return with(table, options.toArray(new String[0]));
+    }
+
+    private static StreamTableEnvironment batch() {
+        return StreamTableEnvironment.create(StreamExecutionEnvironment.createLocalEnvironment(1), EnvironmentSettings.inBatchMode());
+    }
+
+    private static String rows(TableEnvironment environment, String query) throws Exception {
+        List<String> rows = new ArrayList<>();
+        try (org.apache.flink.util.CloseableIterator<org.apache.flink.types.Row> found = environment.executeSql(query).collect()) {
+            found.forEachRemaining(row -> rows.add(row.toString()));
+        }
+        return String.join(" ", rows);
+    }
+
+    /** Makes a table of rows 0 to count - 1. */
+    private static void filled(String table, long count) throws Exception {
+        duplicateTable(table);
+        sql.run("CREATE TABLE IF NOT EXISTS flink.digits (d INT NOT NULL) DUPLICATE KEY (d) DISTRIBUTED BY HASH (d) BUCKETS 1 PROPERTIES ('replication_num' = '1')",
+                "TRUNCATE TABLE flink.digits", "INSERT INTO flink.digits VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)",
+                "INSERT INTO flink." + table + " SELECT id, CONCAT('row ', id) FROM (SELECT a.d + 10 * b.d + 100 * c.d + 1000 * d.d + 10000 * e.d + 100000 * f.d AS id "
+                + "FROM flink.digits a, flink.digits b, flink.digits c, flink.digits d, flink.digits e, flink.digits f) ids WHERE id < " + count);
+        exactly(table, count);
+    }
+
+    private static void readTypes() throws Exception {
+        sql.run("CREATE TABLE flink.read_types (id INT NOT NULL, b BOOLEAN, t TINYINT, s SMALLINT, l BIGINT, g LARGEINT, f FLOAT, d DOUBLE, n DECIMAL(20, 4), "
+                + "c CHAR(4), v VARCHAR(100), x STRING, a DATE, m DATETIME(6), z DATETIME, r ARRAY<INT>, p MAP<STRING, INT>, o STRUCT<k: INT, w: STRING>, j JSON) "
+                + "UNIQUE KEY (id)" + TAIL,
+                "INSERT INTO flink.read_types VALUES (1, TRUE, -128, 32767, 9223372036854775807, 99999999999999999999999999999999999999, 1.5, -2.25, "
+                + "1234567890123456.7891, 'abcd', 'ä€😀 \\'q\\'', 'line\\nfeed', '2000-02-29', '2024-02-29 23:59:58.123456', '1999-12-31 00:00:00', [1, NULL, 3], "
+                + "{'a': 1}, {7, 'seven'}, '{\"k\": [1, 2]}')",
+                "INSERT INTO flink.read_types (id, v) VALUES (2, 'only')");
+        StreamTableEnvironment environment = batch();
+        environment.executeSql("CREATE TABLE source (id INT, b BOOLEAN, t TINYINT, s SMALLINT, l BIGINT, g STRING, f FLOAT, d DOUBLE, n DECIMAL(20, 4), c STRING, "
+                + "v STRING, x STRING, a DATE, m TIMESTAMP(6), z TIMESTAMP(0), r ARRAY<INT>, p MAP<STRING, INT>, o ROW<k INT, w STRING>, j STRING)" + reading("read_types"));
+        Checks.same("+I[1, true, -128, 32767, 9223372036854775807, 99999999999999999999999999999999999999, 1.5, -2.25, 1234567890123456.7891, abcd, ä€😀 'q', "
+                + "line\nfeed, 2000-02-29, 2024-02-29T23:59:58.123456, 1999-12-31T00:00, [1, null, 3], {a=1}, +I[7, seven], {\"k\": [1, 2]}] "
+                + "+I[2, null, null, null, null, null, null, null, null, null, only, null, null, null, null, null, null, null, null]",
+                rows(environment, "SELECT * FROM source ORDER BY id"), "rows");
+    }
+
+    private static void readWithCondition() throws Exception {
+        filled("read_where", 1000);
+        StreamTableEnvironment environment = batch();
+        environment.executeSql("CREATE TABLE source (id BIGINT, text STRING)" + reading("read_where"));
+        Checks.same("+I[990, 999, 10]", rows(environment, "SELECT MIN(id), MAX(id), COUNT(*) FROM source WHERE id >= 990"), "rows of a condition");
+        Checks.same("+I[row 17]", rows(environment, "SELECT text FROM source WHERE id = 17 AND text = 'row 17'"), "one row");
+        Checks.same("+I[row 8]", rows(environment, "SELECT text FROM source WHERE text LIKE 'row 8' OR id IN (8)"), "a condition on a text");
+        Checks.same("+I[0]", rows(environment, "SELECT COUNT(*) FROM source WHERE id IS NULL"), "no row");
+        Checks.same("+I[7]", rows(environment, "SELECT COUNT(*) FROM (SELECT * FROM source LIMIT 7)"), "a limit");
+        environment.executeSql("CREATE TABLE filtered (text STRING, id BIGINT)" + reading("read_where", "doris.filter.query", "id < 5"));
+        Checks.same("+I[5, 10]", rows(environment, "SELECT COUNT(*), SUM(id) FROM filtered"), "a condition of the options");
+    }
+
+    private static void readAndWrite() throws Exception {
+        filled("read_from", 200_000);
+        duplicateTable("written_to");
+        StreamTableEnvironment environment = batch();
+        environment.executeSql("CREATE TABLE source (id BIGINT, text STRING)" + reading("read_from"));
+        environment.executeSql("CREATE TABLE sink (id BIGINT, text STRING)" + with("written_to", "sink.enable.batch-mode", "true"));
+        await(environment, "INSERT INTO sink SELECT id, text FROM source");
+        exactly("written_to", 200_000);
+    }
+
+    private static void catalogRead() throws Exception {
+        filled("listed_rows", 500);
+        StreamTableEnvironment environment = batch();
+        environment.executeSql("CREATE CATALOG reader WITH ('type' = 'doris', 'fenodes' = '" + server.http() + "', 'jdbc-url' = 'jdbc:mysql://127.0.0.1:"
+                + server.mysqlPort() + "', 'username' = 'root', 'password' = '', 'default-database' = 'flink', 'sink.label-prefix' = 'reader')");
+        // The catalog does not know these options.
+        Checks.same("+I[500, 124750]", rows(environment, "SELECT COUNT(*), SUM(id) FROM reader.flink.listed_rows /*+ OPTIONS ('source.use-flight-sql' = 'true', "
+                + "'source.flight-sql-port' = '" + server.flightPort() + "') */"), "rows");
+    }
+
+    private static DorisSource<List<?>> source(String table) {
+        DorisReadOptions read = DorisReadOptions.builder().setUseFlightSql(true).setFlightSqlPort(server.flightPort()).build();
+        return DorisSource.<List<?>>builder().setDorisOptions(options(table)).setDorisReadOptions(read)
+                .setDeserializer(new SimpleListDeserializationSchema()).build();
+    }
+
+    /** Copies rows from a table to another one, not faster than a few thousand a second. */
+    private static JobClient copy(StreamExecutionEnvironment environment, String from, String to) throws Exception {
+        environment.fromSource(source(from), WatermarkStrategy.noWatermarks(), "rows").uid("rows")
+                .map(row -> {
+                    if ((Long) row.get(0) % 20 == 0) {
+                        Thread.sleep(1);
+                    }
+                    return row.get(0) + "\t" + row.get(1);
+                }).returns(Types.STRING).uid("lines")
+                .map(new Stumble(to, 0, 0)).uid("map").sinkTo(sink(to, new Properties(), false, WriteMode.STREAM_LOAD_BATCH)).uid("sink").name(to);
+        return environment.executeAsync(to);
+    }
+
+    private static void readSnapshot() throws Exception {
+        filled("read_meanwhile", 100_000);
+        duplicateTable("copied");
+        JobClient client = copy(environment(), "read_meanwhile", "copied");
+        until(() -> Stumble.seen("copied") > 1000, "rows that are read");
+        sql.run("INSERT INTO flink.read_meanwhile VALUES (1000000, 'late')", "DELETE FROM flink.read_meanwhile WHERE id < 50");
+        Checks.holds(!ended(client), "the job was ready before the table changed");
+        client.getJobExecutionResult().get(120, TimeUnit.SECONDS);
+        // The rows of the moment when the query began.
+        exactly("copied", 100_000);
+    }
+
+    private static void killedDuringRead() throws Exception {
+        filled("read_killed", 100_000);
+        sql.run("CREATE TABLE flink.copied_on (id BIGINT NOT NULL, text VARCHAR(100)) UNIQUE KEY (id)" + TAIL);
+        StreamExecutionEnvironment environment = environment("restart-strategy.type", "fixed-delay",
+                "restart-strategy.fixed-delay.attempts", "100", "restart-strategy.fixed-delay.delay", "300 ms");
+        JobClient client = copy(environment, "read_killed", "copied_on");
+        for (int kill = 1; kill <= 2; kill++) {
+            long before = Stumble.seen("copied_on");
+            until(() -> Stumble.seen("copied_on") > before + 5000, "rows before a kill");
+            Checks.holds(!ended(client), "the job was ready before it was interrupted");
+            server.kill();
+            server.start();
+        }
+        client.getJobExecutionResult().get(120, TimeUnit.SECONDS);
+        Checks.holds(Stumble.seen("copied_on") > 100_000, "the read was not begun again");
+        exactly("copied_on", 100_000);
     }
 }

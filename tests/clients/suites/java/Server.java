@@ -25,8 +25,9 @@ public final class Server {
     private Server(String binary, Path directory) throws IOException {
         this.binary = binary;
         this.directory = directory;
-        this.ports = freePorts(3);
+        this.ports = freePorts(4);
         settings.put("GROUP_COMMIT_INTERVAL_MS_DEFAULT_VALUE", "100");
+        settings.put("ARROW_FLIGHT_SQL_PORT", String.valueOf(ports[3]));
     }
 
     /** Starts a server with settings in the form NAME=VALUE; those marked with `?` are left out if the server has no such setting. */
@@ -59,6 +60,10 @@ public final class Server {
 
     public int httpPort() {
         return ports[1];
+    }
+
+    public int flightPort() {
+        return ports[3];
     }
 
     public String http() {

@@ -64,6 +64,10 @@ public class SparkChecks {
         checks.check("sql_catalog", SparkChecks::catalog);
         checks.check("sql_view_insert", SparkChecks::view);
         checks.check("streaming_with_restart", SparkChecks::streaming);
+        checks.check("read_types", SparkChecks::readTypes);
+        checks.check("read_with_conditions", SparkChecks::readWithConditions);
+        checks.check("read_by_sql_and_write", SparkChecks::readAndWrite);
+        checks.check("server_is_killed_during_read", SparkChecks::killedDuringRead);
         checks.check("delta_duplicate_table", SparkChecks::deltaDuplicate);
         checks.check("delta_unique_table_with_deletes", SparkChecks::deltaUnique);
         checks.check("delta_partitioned_table", SparkChecks::deltaPartitioned);
@@ -235,6 +239,102 @@ public class SparkChecks {
             exactly("streamed", (round + 1) * 1000L);
         }
     }
+
+    // Reading by the connector, in its mode for Arrow Flight SQL.
+
+    private static Dataset<Row> read(String table, String... options) {
+        org.apache.spark.sql.DataFrameReader reader = spark.read().format("doris").option("doris.fenodes", server.http())
+                .option("doris.table.identifier", "spark." + table).option("user", "root").option("password", "").option("doris.read.mode", "arrow")
+                .option("doris.read.arrow-flight-sql.port", String.valueOf(server.flightPort()));
+        for (int i = 0; i < options.length; i += 2) {
+            reader = reader.option(options[i], options[i + 1]);
+        }
+        return reader.load();
+    }
+
+    private static void readTypes() throws Exception {
+        sql.run("CREATE TABLE spark.read_types (id INT NOT NULL, b BOOLEAN, t TINYINT, s SMALLINT, l BIGINT, g LARGEINT, f FLOAT, d DOUBLE, n DECIMAL(20, 4), "
+                + "c CHAR(4), v VARCHAR(100), x STRING, a DATE, m DATETIME(6), z DATETIME, r ARRAY<INT>, p MAP<STRING, INT>, o STRUCT<k: INT, w: STRING>, j JSON) "
+                + "UNIQUE KEY (id)" + TAIL,
+                "INSERT INTO spark.read_types VALUES (1, TRUE, -128, 32767, 9223372036854775807, 99999999999999999999999999999999999999, 1.5, -2.25, "
+                + "1234567890123456.7891, 'abcd', 'ä€😀 \\'q\\'', 'line\\nfeed', '2000-02-29', '2024-02-29 23:59:58.123456', '1999-12-31 00:00:00', [1, NULL, 3], "
+                + "{'a': 1}, {7, 'seven'}, '{\"k\": [1, 2]}')",
+                "INSERT INTO spark.read_types (id, v) VALUES (2, 'only')");
+        List<Row> rows = read("read_types").orderBy("id").collectAsList();
+        Checks.same(2, rows.size(), "rows");
+        Checks.same("[1,true,-128,32767,9223372036854775807,99999999999999999999999999999999999999,1.5,-2.25,1234567890123456.7891,abcd,ä€😀 'q',line\nfeed,"
+                + "2000-02-29,2024-02-29 23:59:58.123456,1999-12-31 00:00:00.0,[1,null,3],Map(a -> 1),{\"k\":7,\"w\":\"seven\"},{\"k\": [1, 2]}]", rows.get(0).toString(), "values");
+        Checks.same("[2,null,null,null,null,null,null,null,null,null,only,null,null,null,null,null,null,null,null]", rows.get(1).toString(), "row of nulls");
+    }
+
+    private static void readWithConditions() throws Exception {
+        table("read_where");
+        to(rows(0, ROWS), "read_where").save();
+        exactly("read_where", ROWS);
+        Dataset<Row> rows = read("read_where");
+        Checks.same(ROWS, rows.count(), "count");
+        Checks.same(10L, rows.where("id >= " + (ROWS - 10)).count(), "rows of a condition");
+        Checks.same("[row 17,4.25]", rows.where("id = 17 AND text = 'row 17'").select("text", "n").first().toString(), "one row");
+        Checks.same(3L, rows.where("text IN ('row 1', 'row 2', 'row 3')").count(), "a list");
+        Checks.same(111L, rows.where("text LIKE 'row 77%'").count(), "a pattern");
+        Checks.same(0L, rows.where("n IS NULL").count(), "no row");
+        Checks.same(5, rows.limit(5).collectAsList().size(), "a limit");
+        Checks.same("[" + ROWS + ",112496250.00]", rows.selectExpr("COUNT(*)", "SUM(n)").first().toString(), "sums");
+        // Pieces of a batch, and a table without rows.
+        Checks.same(ROWS, read("read_where", "doris.batch.size", "100").select("id").distinct().count(), "small batches");
+        table("read_nothing");
+        Checks.same(0L, read("read_nothing").count(), "rows of an empty table");
+    }
+
+    private static void readAndWrite() throws Exception {
+        table("read_from");
+        table("written_to");
+        to(rows(0, 200_000), "read_from").save();
+        exactly("read_from", 200_000);
+        spark.sql("CREATE TEMPORARY VIEW read_from USING doris OPTIONS ('fenodes' = '" + server.http() + "', 'table.identifier' = 'spark.read_from', "
+                + "'user' = 'root', 'password' = '', 'doris.read.mode' = 'arrow', 'doris.read.arrow-flight-sql.port' = '" + server.flightPort() + "')");
+        to(spark.sql("SELECT id, text, n FROM read_from"), "written_to").save();
+        exactly("written_to", 200_000);
+        Checks.same("100000", spark.sql("SELECT COUNT(*) FROM read_from a JOIN read_from b ON a.id = b.id + 100000").first().get(0).toString(), "a join with itself");
+    }
+
+    /** A read that is interrupted fails, and never returns a part of the rows as if it were all. */
+    private static void killedDuringRead() throws Exception {
+        table("read_killed");
+        to(rows(0, 200_000), "read_killed").save();
+        exactly("read_killed", 200_000);
+        AtomicInteger kills = new AtomicInteger();
+        Thread killer = new Thread(() -> {
+            try {
+                while (SEEN.get() < 2_000) {
+                    Thread.sleep(5);
+                }
+                server.kill();
+                server.start();
+                kills.incrementAndGet();
+            } catch (Exception error) {
+                error.printStackTrace();
+            }
+        });
+        killer.start();
+        String outcome;
+        try {
+            outcome = "read " + read("read_killed").select("id").map((MapFunction<Row, Long>) row -> {
+                if (SEEN.incrementAndGet() % 10 == 0) {
+                    Thread.sleep(1);
+                }
+                return row.getLong(0);
+            }, Encoders.LONG()).agg(org.apache.spark.sql.functions.count("*")).first();
+        } catch (Exception error) {
+            outcome = "failed";
+        }
+        killer.join();
+        Checks.same(1, kills.get(), "kills");
+        Checks.same("failed", outcome, "the read that was interrupted after " + SEEN.get() + " rows");
+        Checks.same(200_000L, read("read_killed").select("id").distinct().count(), "rows afterwards");
+    }
+
+    private static final java.util.concurrent.atomic.AtomicLong SEEN = new java.util.concurrent.atomic.AtomicLong();
 
     // The Delta tables, read by Spark itself.
 

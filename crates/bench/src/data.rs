@@ -124,7 +124,8 @@ impl Order {
     }
 }
 
-fn write_digits(place: &mut [u8], mut id: u32) {
+/// Writes an id of ten digits.
+pub(crate) fn write_digits(place: &mut [u8], mut id: u32) {
     for digit in place.iter_mut().rev() {
         *digit = b'0' + (id % 10) as u8;
         id /= 10;

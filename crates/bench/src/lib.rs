@@ -8,6 +8,7 @@ mod cell;
 mod client;
 mod data;
 mod error;
+mod flink_like;
 mod insert_select;
 mod keys;
 mod logins;

@@ -4,6 +4,7 @@ use crate::cell::{Cell, Form, Mode};
 use crate::client::closed_loop::Limit;
 use crate::data::access_log::Format;
 use crate::error::BenchError;
+use crate::flink_like::FlinkLike;
 use crate::keys::{self, Keys, Model};
 use crate::long_run::LongRun;
 use crate::report;
@@ -188,6 +189,8 @@ enum Test {
         #[arg(long, value_delimiter = ',', default_value = "10,100,300,1000", value_parser = clap::value_parser!(u32).range(1..))]
         rates: Vec<u32>,
     },
+    /// lineitem by a model of Flink's connector in batch mode: the time from a row to the query that sees it
+    FlinkLike(FlinkLike),
     /// Stream Loads of rows of many days into a table with AUTO PARTITION by day, compared with one without partitions
     Partitions {
         /// Days of each load
@@ -290,6 +293,14 @@ impl Bench {
         if let Test::Logins { rates } = &self.test {
             let (_, limit) = self.test.cells(&self.common);
             return logins::run(&target, rates, limit, self.common.runs.max(1));
+        }
+        if let Test::FlinkLike(test) = &self.test {
+            if self.common.against.is_some() || self.common.plot.is_some() {
+                return Err(BenchError::Argument("flink-like has neither --against nor --plot".into()));
+            }
+            let Common { seconds, warm_up, runs, json, .. } = &self.common;
+            let times = [*warm_up, *seconds].map(Duration::from_secs_f64);
+            return test.run(&target, times, (*runs).max(1), json.as_deref());
         }
         if let Test::ParquetLoad { rows, row_group_rows, shuffled } = self.test {
             let before = self.common.against.as_ref().map(|binary| target.with_program(binary.clone()));
@@ -424,6 +435,7 @@ impl Test {
             | Self::InsertSelect { .. }
             | Self::ParquetLoad { .. }
             | Self::KeyQueries { .. }
+            | Self::FlinkLike(_)
             | Self::Logins { .. }
             | Self::LongRun { .. }
             | Self::SchemaChange { .. } => (),

@@ -1,5 +1,8 @@
 //! Doris's own figures, in rows per second, from the group commit page of its manual (version 4.1):
-//! measured by its makers on clusters of 1 FE with 1, 3 or 5 BEs of 16 cores and a client of 16 cores.
+//! measured by its makers on clusters of 1 FE with 1, 3 or 5 BEs of 16 cores and a client of 16 cores. Those of Flink are from
+//! the page on ways to load: 1 FE of 8 cores, 3 BEs of 16 cores.
+
+use serde::Serialize;
 
 /// `group_commit` by Stream Load of http logs: bytes of a request, connections, rows per second.
 const STREAM_LOAD: &[(usize, usize, f64)] = &[
@@ -33,6 +36,47 @@ const SYNC_LARGE: &[(usize, [f64; 4])] = &[
     (500, [94_200.0, 95_100.0, 94_400.0, 94_800.0]),
 ];
 
+/// Figures from a row's way through Flink's connector until a query sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct EndToEnd {
+    pub rows_per_second: f64,
+    pub mean_seconds: f64,
+    pub p99_seconds: f64,
+}
+
+/// lineitem by Flink's connector in batch mode: interval in ms, tasks, buckets; rows per second, mean and 99th percentile in s.
+const FLINK: &[(u64, usize, usize, [f64; 3])] = &[
+    (200, 1, 32, [6_073.0, 0.211, 0.517]),
+    (1_000, 1, 32, [31_586.0, 0.71, 1.39]),
+    (10_000, 1, 32, [67_437.0, 5.65, 10.90]),
+    (20_000, 1, 32, [93_769.0, 10.962, 20.682]),
+    (60_000, 1, 32, [125_000.0, 32.46, 62.17]),
+    (200, 10, 32, [9_300.0, 0.38, 0.704]),
+    (1_000, 10, 32, [34_633.0, 0.75, 1.47]),
+    (10_000, 10, 32, [82_023.0, 5.44, 10.43]),
+    (20_000, 10, 32, [139_731.0, 11.12, 22.68]),
+    (60_000, 10, 32, [171_642.0, 32.37, 61.93]),
+    (1_000, 10, 4, [34_722.0, 0.86, 2.28]),
+    (1_000, 10, 16, [34_526.0, 0.8, 1.52]),
+    (1_000, 10, 64, [34_829.0, 0.81, 1.51]),
+    (1_000, 10, 128, [34_722.0, 0.83, 1.55]),
+];
+
+/// Flink's figures.
+#[must_use]
+pub fn flink(interval_ms: u64, tasks: usize, buckets: usize) -> Option<EndToEnd> {
+    let row = FLINK.iter().find(|row| (row.0, row.1, row.2) == (interval_ms, tasks, buckets))?;
+    let [rows_per_second, mean_seconds, p99_seconds] = row.3;
+    Some(EndToEnd { rows_per_second, mean_seconds, p99_seconds })
+}
+
+/// Flink's rows per second with this interval, or with the next longer one that was measured, whatever the buckets are.
+#[must_use]
+pub fn flink_speed(interval_ms: u64, tasks: usize) -> Option<f64> {
+    let rows = FLINK.iter().filter(|row| row.1 == tasks && row.0 >= interval_ms);
+    rows.min_by_key(|row| (row.0, row.2 != 32)).map(|row| row.3[0])
+}
+
 /// Stream Load's figure.
 #[must_use]
 pub fn stream_load(is_off: bool, bytes: usize, connections: usize) -> Option<f64> {
@@ -56,4 +100,19 @@ pub fn sync(rows: usize, connections: usize, interval_ms: u64) -> Option<f64> {
     };
     let at = INTERVALS.iter().position(|&interval| interval == interval_ms)?;
     all.iter().find(|row| row.0 == connections).map(|row| row.1[at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shorter_interval_takes_the_speed_of_the_next_one() {
+        assert_eq!(flink_speed(100, 10), Some(9_300.0));
+        assert_eq!(flink_speed(1_000, 10), Some(34_633.0));
+        assert_eq!(flink_speed(60_001, 10), None);
+        assert_eq!(flink_speed(100, 3), None);
+        assert_eq!(flink(1_000, 10, 128).map(|row| row.p99_seconds), Some(1.55));
+        assert_eq!(flink(100, 10, 32), None);
+    }
 }

@@ -194,18 +194,31 @@ impl Lineitem {
         RecordBatch::try_from_iter(columns).expect("the columns have a value for each key")
     }
 
+    /// Appends a row as a line of CSV, whose columns are separated by tabs. The id begins the line.
+    pub fn push_line(&mut self, out: &mut Vec<u8>) {
+        self.push_values(out, "\t", "");
+        out.push(b'\n');
+    }
+
     fn push_text(&mut self, out: &mut Vec<u8>) -> usize {
-        let row = self.row();
         out.push(b'(');
         let at = out.len();
+        self.push_values(out, ",", "'");
+        out.push(b')');
+        at
+    }
+
+    /// Appends the values of a row, with a separator between them and quotes around texts.
+    fn push_values(&mut self, out: &mut Vec<u8>, s: &str, q: &str) {
+        let row = self.row();
         let day = |days| {
             let date = date(days);
-            format!("'{}-{:02}-{:02}'", date.year, date.month, date.day)
+            format!("{q}{}-{:02}-{:02}{q}", date.year, date.month, date.day)
         };
         let cents = |value: u64| format!("{}.{:02}", value / 100, value % 100);
         write!(
             out,
-            "{FIRST_ID},{},{},{},{}.00,{},{},{},'{}','{}',{},{},{},'{}','{}','{}')",
+            "{FIRST_ID}{s}{}{s}{}{s}{}{s}{}.00{s}{}{s}{}{s}{}{s}{q}{}{q}{s}{q}{}{q}{s}{}{s}{}{s}{}{s}{q}{}{q}{s}{q}{}{q}{s}{q}{}{q}",
             row.part,
             row.supplier,
             row.line,
@@ -223,7 +236,6 @@ impl Lineitem {
             row.comment
         )
         .expect("a vector takes every write");
-        at
     }
 
     /// `INSERT INTO lineitem VALUES (…), …` as a `COM_QUERY` packet.
@@ -328,6 +340,11 @@ mod tests {
     fn text_and_prepared_rows_have_their_ids_where_they_say() {
         let text = Lineitem::new(7).text_insert(3);
         assert!(text.ids.iter().all(|&at| text.bytes[at as usize..].starts_with(b"1000000000,")));
+        let mut line = Vec::new();
+        Lineitem::new(7).push_line(&mut line);
+        let line = String::from_utf8(line).unwrap();
+        assert!(line.starts_with("1000000000\t") && line.ends_with('\n'), "{line}");
+        assert_eq!((line.split('\t').count(), line.contains('\'')), (COLUMNS, false), "{line}");
         let mut prepared = Lineitem::new(7).execute(Statement(1), 3, true);
         prepared.number(FIRST_ID);
         for (row, &at) in prepared.ids.iter().enumerate() {

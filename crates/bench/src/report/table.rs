@@ -30,7 +30,7 @@ pub fn print(results: &[CellResult]) {
 }
 
 /// A Markdown table, its first column to the left and the others to the right.
-pub(super) fn markdown(heads: &[&str], rows: &[Vec<String>]) {
+pub(crate) fn markdown(heads: &[&str], rows: &[Vec<String>]) {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([heads[column].len()]).max().unwrap_or_default()

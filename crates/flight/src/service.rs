@@ -17,8 +17,11 @@ use arrow_flight::flight_service_server::FlightService;
 use arrow_flight::sql::metadata::{SqlInfoData, XdbcTypeInfoData};
 use arrow_flight::sql::server::{DoPutError, FlightSqlService, PeekableFlightDataStream};
 use arrow_flight::sql::{
+    ActionBeginSavepointRequest, ActionBeginSavepointResult, ActionBeginTransactionRequest,
+    ActionBeginTransactionResult, ActionCancelQueryRequest, ActionCancelQueryResult,
     ActionClosePreparedStatementRequest, ActionCreatePreparedStatementRequest,
-    ActionCreatePreparedStatementResult, Any, CommandGetCatalogs, CommandGetDbSchemas, CommandGetPrimaryKeys,
+    ActionCreatePreparedStatementResult, ActionCreatePreparedSubstraitPlanRequest, ActionEndSavepointRequest,
+    ActionEndTransactionRequest, Any, CommandGetCatalogs, CommandGetDbSchemas, CommandGetPrimaryKeys,
     CommandGetSqlInfo, CommandGetTableTypes, CommandGetTables, CommandGetXdbcTypeInfo,
     CommandPreparedStatementQuery, CommandPreparedStatementUpdate, CommandStatementIngest,
     CommandStatementQuery, CommandStatementUpdate, DoPutPreparedStatementResult, DoPutUpdateResult,
@@ -46,6 +49,9 @@ use tributary_types::{Secret, SqlError};
 /// The action that ends a session. Its result says that it is closed: field 1, value 1.
 const CLOSE_SESSION: &str = "CloseSession";
 const CLOSED: &[u8] = &[0x08, 0x01];
+
+const NO_TRANSACTIONS: &str = "there are no transactions of Flight SQL: send BEGIN, COMMIT and ROLLBACK as statements of the session, whose \
+                               other statements then belong to the transaction";
 
 /// The one column of the result of a statement without rows.
 static COUNT: LazyLock<SchemaRef> =
@@ -293,11 +299,14 @@ fn parameter_schema(count: usize) -> Schema {
 /// Refuses a transaction of the protocol: those of SQL are the session's.
 fn no_transaction(id: Option<&Bytes>) -> Result<(), Status> {
     match id {
-        Some(id) if !id.is_empty() => Err(invalid(
-            "there are no transactions of Flight SQL: send BEGIN and COMMIT as statements of the session",
-        )),
+        Some(id) if !id.is_empty() => Err(invalid(NO_TRANSACTIONS)),
         _ => Ok(()),
     }
+}
+
+/// The error of an action of the protocol that the server does not have.
+fn refused(action: &str, instead: &str) -> Status {
+    Status::unimplemented(format!("{action} is not supported: {instead}"))
 }
 
 #[async_trait]
@@ -488,6 +497,54 @@ impl FlightSqlService for FlightSql {
         error: DoPutError,
     ) -> Result<Response<<Self as FlightService>::DoPutStream>, Status> {
         Err(invalid(error.to_string()))
+    }
+
+    async fn do_action_begin_transaction(
+        &self,
+        _query: ActionBeginTransactionRequest,
+        _request: Request<Action>,
+    ) -> Result<ActionBeginTransactionResult, Status> {
+        Err(refused("BeginTransaction", NO_TRANSACTIONS))
+    }
+
+    async fn do_action_end_transaction(
+        &self,
+        _query: ActionEndTransactionRequest,
+        _request: Request<Action>,
+    ) -> Result<(), Status> {
+        Err(refused("EndTransaction", NO_TRANSACTIONS))
+    }
+
+    async fn do_action_begin_savepoint(
+        &self,
+        _query: ActionBeginSavepointRequest,
+        _request: Request<Action>,
+    ) -> Result<ActionBeginSavepointResult, Status> {
+        Err(refused("BeginSavepoint", "send SAVEPOINT as a statement of the session"))
+    }
+
+    async fn do_action_end_savepoint(
+        &self,
+        _query: ActionEndSavepointRequest,
+        _request: Request<Action>,
+    ) -> Result<(), Status> {
+        Err(refused("EndSavepoint", "send RELEASE SAVEPOINT or ROLLBACK TO as statements of the session"))
+    }
+
+    async fn do_action_cancel_query(
+        &self,
+        _query: ActionCancelQueryRequest,
+        _request: Request<Action>,
+    ) -> Result<ActionCancelQueryResult, Status> {
+        Err(refused("CancelQuery", "cancel the call, or send KILL QUERY"))
+    }
+
+    async fn do_action_create_prepared_substrait_plan(
+        &self,
+        _query: ActionCreatePreparedSubstraitPlanRequest,
+        _request: Request<Action>,
+    ) -> Result<ActionCreatePreparedStatementResult, Status> {
+        Err(refused("CreatePreparedSubstraitPlan", "send SQL"))
     }
 
     async fn list_custom_actions(&self) -> Option<Vec<Result<ActionType, Status>>> {

@@ -283,6 +283,27 @@ def prepared(port, database):
             equal(first.fetchall(), [(1,), (2,), (3,)])
 
 
+def actions(port):
+    """Actions of the protocol that there are not are refused by their names, and the session goes on."""
+    client, options = log_in(port)
+    for action, part in [
+        ("BeginTransaction", "send BEGIN, COMMIT and ROLLBACK as statements"),
+        ("EndTransaction", "send BEGIN, COMMIT and ROLLBACK as statements"),
+        ("BeginSavepoint", "send SAVEPOINT as a statement"),
+        ("EndSavepoint", "send RELEASE SAVEPOINT"),
+        ("CancelQuery", "send KILL QUERY"),
+    ]:
+        url = f"type.googleapis.com/arrow.flight.protocol.sql.Action{action}Request".encode()
+        try:
+            list(client.do_action((action, field(1, url)), options))
+        except (NotImplementedError, pyarrow.ArrowNotImplementedError) as error:
+            equal(f"{action} is not supported" in str(error) and part in str(error), True, str(error))
+        else:
+            raise AssertionError(f"{action} is not refused")
+    with connect(port) as connection:
+        equal(rows(connection, "SELECT 1"), [(1,)])
+
+
 def ingest(port, database):
     with connect(port) as connection:
         run(connection, f"USE {database}")
@@ -455,7 +476,7 @@ main(
     {
         check.__name__: check
         for check in (
-            logins, strangers, types, statements, large, prepared, tablet, ingest, kills, privileges, names, encrypted,
+            logins, strangers, actions, types, statements, large, prepared, tablet, ingest, kills, privileges, names, encrypted,
         )
     }
 )

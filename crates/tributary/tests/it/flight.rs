@@ -39,6 +39,11 @@ fn strangers_get_no_answer_and_a_token_ends_with_its_session() {
 }
 
 #[test]
+fn actions_that_there_are_not_are_refused_by_their_names() {
+    check(&served(&[]), "actions", &[]);
+}
+
+#[test]
 fn values_of_all_types_are_arrows() {
     check_in_database("types", &[]);
 }

@@ -1,14 +1,20 @@
 """Columns of bytes by drivers, files and other readers: bytes_checks.py CHECK ..."""
 
 import os
+import warnings
 
+import adbc_driver_flightsql.dbapi as adbc
 import mysql.connector
 import pyarrow
+import pyarrow.orc
 import pyarrow.parquet
 import pymysql
 from deltalake import DeltaTable, QueryBuilder
 
 from checking import equal, main
+
+# ADBC says that the server has no transactions of Flight SQL.
+warnings.simplefilter("ignore")
 
 # Every byte, bytes that begin a character and do not end one, quotes, zeros, and nothing.
 VALUES = [bytes(range(256)), b"\xc3(\xe2\x82", b"'\"\\%_\x00\x1a\n", b"\x00\x00", b"", b"text", None]
@@ -99,23 +105,58 @@ def values_of(port, database, ways):
         equal([None if body is None else bytes(body) for (body,) in statement.fetchall()], VALUES, way)
 
 
-def parquet(path):
-    """A file with the values."""
-    table = pyarrow.table({
-        "id": pyarrow.array([number.to_bytes(16, "big") for number in range(len(VALUES))], pyarrow.binary(16)),
-        "way": pyarrow.array(["parquet"] * len(VALUES)),
+def columns(way, first, key=pyarrow.binary(16)):
+    """The values as columns, with ids from a number on."""
+    return pyarrow.table({
+        "id": pyarrow.array([number.to_bytes(16, "big") for number in range(first, first + len(VALUES))], key),
+        "way": pyarrow.array([way] * len(VALUES)),
         "place": pyarrow.array(range(len(VALUES)), pyarrow.int32()),
         "body": pyarrow.array(VALUES, pyarrow.binary()),
     })
-    pyarrow.parquet.write_table(table, path)
+
+
+def parquet(path):
+    """A file with the values."""
+    pyarrow.parquet.write_table(columns("parquet", 0), path)
+
+
+def orc(path):
+    """A file with the values; ORC has no bytes of one length."""
+    pyarrow.orc.write_table(columns("orc", 100, pyarrow.binary()), path)
+
+
+def doput(port, database):
+    """The values are rows of Arrow Flight."""
+    options = {"username": "root", "password": ""}
+    with adbc.connect(f"grpc+tcp://127.0.0.1:{port}", db_kwargs=options, autocommit=True) as connection:
+        with connection.cursor() as cursor:
+            equal(cursor.adbc_ingest("files", columns("doput", 200), mode="append", db_schema_name=database), len(VALUES))
+
+
+def infile(port, database, path):
+    """A file of the client's is sent."""
+    lines(path, "infile")
+    options = {"user": "root", "password": "", "database": database, "autocommit": True, "local_infile": True}
+    cursor = pymysql.connect(host="127.0.0.1", port=int(port), **options).cursor()
+    sql = (
+        f"LOAD DATA LOCAL INFILE '{path}' INTO TABLE files FIELDS TERMINATED BY '\x01' LINES TERMINATED BY '\x02'"
+        " (id, way, place, body)"
+    )
+    equal(cursor.execute(sql), len(VALUES))
 
 
 def csv(path):
-    """A file of lines that are not text: bytes that are no separators are in no quotes."""
+    """A file of lines."""
+    lines(path, "csv")
+
+
+def lines(path, way):
+    """Writes lines that are not text: bytes that are no separators are in no quotes."""
     with open(path, "wb") as file:
         for number, value in enumerate(VALUES):
             body = b"\\N" if value is None else value
-            file.write(b"\x01".join([b"%016d" % number, b"csv", b"%d" % number, body.replace(b"\x01", b"").replace(b"\x02", b"")]))
+            key = f"{way[:1]}{number:015}".encode()
+            file.write(b"\x01".join([key, way.encode(), b"%d" % number, body.replace(b"\x01", b"").replace(b"\x02", b"")]))
             file.write(b"\x02")
 
 
@@ -128,7 +169,7 @@ def delta(directory, ways):
         rows = QueryBuilder().register("t", DeltaTable(directory)).execute(sql).read_all()
         values = [None if value is None else bytes(value) for value in rows.column("body").to_pylist()]
         without = [value and value.replace(b"\x01", b"").replace(b"\x02", b"") for value in VALUES]
-        equal(values, without if way == "csv" else VALUES, way)
+        equal(values, without if way in ("csv", "infile") else VALUES, way)
 
 
-main({check.__name__: check for check in (written, read, parquet, csv, delta)})
+main({check.__name__: check for check in (written, read, parquet, orc, doput, infile, csv, delta)})

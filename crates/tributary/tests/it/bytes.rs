@@ -6,11 +6,13 @@ use serde_json::json;
 
 #[test]
 fn bytes_survive_every_way_in_a_kill_and_a_flush() {
-    let mut server = Server::with_settings(&[("flush_age_ms", "300")]);
+    let mut server = Server::with_settings(&[("flush_age_ms", "300"), ("arrow_flight_sql_port", "0")]);
     let db = server.database();
     let port = server.mysql_port().to_string();
     python("bytes_checks.py", &["written", &port, &db.name]);
-    let (parquet, csv) = (server.scratch().join("b.parquet"), server.scratch().join("b.csv"));
+    let [parquet, csv, orc, infile] =
+        ["b.parquet", "b.csv", "b.orc", "b.infile"].map(|name| server.scratch().join(name));
+    python("bytes_checks.py", &["orc", &orc.display().to_string()]);
     python("bytes_checks.py", &["parquet", &parquet.display().to_string()]);
     python("bytes_checks.py", &["csv", &csv.display().to_string()]);
     let load = |headers: &[&str], path| {
@@ -18,17 +20,20 @@ fn bytes_survive_every_way_in_a_kill_and_a_flush() {
     };
     let columns = "columns:id,way,place,body";
     assert_eq!(load(&["format:parquet", columns], &parquet).rows()[1], 7);
+    assert_eq!(load(&["format:orc", columns], &orc).rows()[1], 7);
+    python("bytes_checks.py", &["doput", &server.flight_port().to_string(), &db.name]);
+    python("bytes_checks.py", &["infile", &port, &db.name, &infile.display().to_string()]);
     let marks = ["column_separator:\\x01", "line_delimiter:\\x02", columns];
     for mode in ["group_commit:off_mode", "group_commit:async_mode"] {
         assert_eq!(load(&[&marks[..], &[mode]].concat(), &csv).rows()[1], 7);
     }
     server.kill();
     server.start_again();
-    let ways = "general,hex,literal,many,prepared,parquet";
+    let ways = "general,hex,literal,many,prepared,parquet,orc,doput";
     let port = server.mysql_port().to_string();
     python("bytes_checks.py", &["read", &port, &db.name, ways]);
     assert_eq!(server.stop().code(), Some(0), "{}", server.log());
-    python("bytes_checks.py", &["delta", &crate::delta::delta_table(&server), &format!("{ways},csv")]);
+    python("bytes_checks.py", &["delta", &crate::delta::delta_table(&server), &format!("{ways},csv,infile")]);
 }
 
 #[test]

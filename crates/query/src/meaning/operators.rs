@@ -103,7 +103,10 @@ impl ExprPlanner for OperatorPlanner {
             Sql::Eq | Sql::Spaceship | Sql::NotEq | Sql::Lt | Sql::LtEq | Sql::Gt | Sql::GtEq => {
                 check_comparable(&op, &left_type, &right_type)?;
                 let (left, right) = without_case(left, right, schema);
-                let (left, right) = clocks::alike(left, right, schema);
+                let (left, right) = match op {
+                    Sql::Lt | Sql::LtEq | Sql::Gt | Sql::GtEq => clocks::in_order(left, right, schema),
+                    _ => clocks::alike(left, right, schema),
+                };
                 let (left_type, right_type) = (left.get_type(schema)?, right.get_type(schema)?);
                 let (left, right) = comparable(left, right, (&left_type, &right_type));
                 binary_expr(left, comparison(&op), right)
@@ -409,7 +412,9 @@ fn coerce_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     })?;
     done.transform_data(joined_alike)?.transform_data(|plan| match plan {
         LogicalPlan::Sort(mut sort) => {
-            let changed = zeros::order(&mut sort.expr, sort.input.schema().as_ref());
+            let schema = sort.input.schema().as_ref();
+            let are_clocks = clocks::order(sort.expr.iter_mut().map(|key| &mut key.expr), schema);
+            let changed = zeros::order(&mut sort.expr, schema) || are_clocks;
             Ok(Transformed::new_transformed(LogicalPlan::Sort(sort), changed))
         }
         other => Ok(Transformed::no(other)),
@@ -436,7 +441,7 @@ fn joined_alike(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::Between(Between { expr, negated, low, high }) => {
-            let (expr, bounds, are_clocks) = clocks::all_alike(*expr, vec![*low, *high], schema);
+            let (expr, bounds, are_clocks) = clocks::bounded(*expr, vec![*low, *high], schema);
             let (expr, bounds, changed) = alike(expr, bounds, schema);
             let changed = changed || are_clocks;
             let mut bounds = bounds.into_iter();
@@ -471,7 +476,12 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 (call.func, params.distinct) = (count, false);
                 return Ok(Transformed::yes(Expr::AggregateFunction(call)));
             }
-            let mut changed = zeros::order(&mut call.params.order_by, schema);
+            if let Some((best, args)) = clocks::best(call.func.name(), &params.args, schema) {
+                (call.func, params.args) = (best, args);
+                return Ok(Transformed::yes(Expr::AggregateFunction(call)));
+            }
+            let mut changed = clocks::order(params.order_by.iter_mut().map(|key| &mut key.expr), schema);
+            changed |= zeros::order(&mut call.params.order_by, schema);
             if call.params.distinct {
                 changed |= zeros::unify(&mut call.params.args, schema);
             }
@@ -484,8 +494,9 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 call.fun = WindowFunctionDefinition::AggregateUDF(count);
                 params.distinct = false;
             }
+            let are_clocks = clocks::order(params.order_by.iter_mut().map(|key| &mut key.expr), schema);
             let keys = params.order_by.iter_mut().map(|key| &mut key.expr);
-            let changed = zeros::unify(params.partition_by.iter_mut().chain(keys), schema);
+            let changed = are_clocks | zeros::unify(params.partition_by.iter_mut().chain(keys), schema);
             Ok(Transformed::new_transformed(Expr::WindowFunction(call), changed))
         }
         // Values that are compared as one.

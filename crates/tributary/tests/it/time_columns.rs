@@ -18,6 +18,39 @@ fn drivers_read_times_as_they_have_written_them() {
 }
 
 #[test]
+fn times_are_in_order_beyond_a_day_and_before_zero() {
+    let server = Server::shared();
+    let mut db = server.database();
+    let client = &mut db.client;
+    client.ok("SET mysql_ddl = compat");
+    client.ok("CREATE TABLE t (k INT PRIMARY KEY, at TIME)");
+    client.ok(
+        "INSERT INTO t VALUES (1, '-10:00:00'), (2, '-1:00:00'), (3, 0), (4, '9:00:00'), (5, '100:00:00'), (6, '838:59:59'), \
+         (7, NULL), (8, '-838:59:59')",
+    );
+    for (tail, keys) in [
+        ("ORDER BY at", "7 8 1 2 3 4 5 6"),
+        ("ORDER BY at DESC", "6 5 4 3 2 1 8 7"),
+        ("ORDER BY at DESC LIMIT 2", "6 5"),
+        ("WHERE at < '-1:00:00' ORDER BY k", "1 8"),
+        ("WHERE '100:00:00' <= at ORDER BY k", "5 6"),
+        ("WHERE at BETWEEN '-2:00' AND '100:00:00' ORDER BY k", "2 3 4 5"),
+        ("WHERE at NOT BETWEEN '-2:00' AND '100:00:00' ORDER BY k", "1 6 8"),
+        ("WHERE at > (SELECT at FROM t WHERE k = 4) ORDER BY k", "5 6"),
+        ("WHERE at IS NOT NULL GROUP BY k, at ORDER BY MAX(at)", "8 1 2 3 4 5 6"),
+        ("WHERE k < 6 ORDER BY ADDTIME(at, '1:00:00') DESC LIMIT 3", "5 4 3"),
+    ] {
+        assert_eq!(client.rows(&format!("SELECT k FROM t {tail}")).join(" "), keys, "{tail}");
+    }
+    let sql = "SELECT MIN(at), MAX(at), GROUP_CONCAT(k ORDER BY at DESC), COUNT(DISTINCT at) FROM t";
+    assert_eq!(client.rows(sql), ["-838:59:59|838:59:59|6,5,4,3,2,1,8,7|7"]);
+    assert_eq!(client.rows("SELECT MIN(at), MAX(at) FROM t WHERE k = 7"), ["NULL|NULL"]);
+    let numbers = "SELECT GROUP_CONCAT(n ORDER BY k) FROM (SELECT k, ROW_NUMBER() OVER (ORDER BY at) n FROM t WHERE k < 7) x";
+    assert_eq!(client.rows(numbers), ["1,2,3,4,5,6"]);
+    assert_eq!(client.rows("SELECT DISTINCT at FROM t WHERE k < 3 ORDER BY at"), ["-10:00:00", "-01:00:00"]);
+}
+
+#[test]
 fn times_have_one_form_and_are_compared_by_it() {
     let server = Server::shared();
     let mut db = server.database();

@@ -72,6 +72,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
             Ok(texts_of(&args[0], date_text::month_name))
         }),
         MySqlFunction::new("__time", &[Any], text, time_of).clock(),
+        MySqlFunction::new("__time_micros", &[Text], int, time_micros),
         MySqlFunction::new("__time_to", &[Any, Int], text, time_to).clock().with_digits(asked_digits),
     ]
 }
@@ -358,6 +359,12 @@ fn time_of(args: &[ArrayRef]) -> Result<ArrayRef> {
         .iter()
         .map(|value| value.map(|value| datetime::clock_text(value.rem_euclid(datetime::DAY_MICROS))));
     Ok(Arc::new(times.collect::<StringArray>()))
+}
+
+/// The microseconds of a TIME, by which TIMEs are in order.
+fn time_micros(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let texts = args[0].as_string::<i32>().iter();
+    Ok(Arc::new(texts.map(|text| text.and_then(clock::of_text)).collect::<Int64Array>()))
 }
 
 /// `CAST(x AS TIME(n))`: [`time_of`] with that many digits of a second, of which the last is rounded.

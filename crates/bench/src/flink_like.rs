@@ -57,7 +57,7 @@ pub struct FlinkLike {
     /// `group_commit_interval_ms` of the table
     #[arg(long, default_value_t = 10)]
     group_interval: u64,
-    /// `sink.buffer-flush.max-rows` of the connector: a buffer of so many rows is sent before its interval ends
+    /// `sink.buffer-flush.max-rows` of the connector: a buffer with this number of rows is sent before its interval ends
     #[arg(long, default_value_t = 500_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     max_rows: u32,
 }

@@ -29,7 +29,9 @@ pub(crate) mod user_locks;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tributary_sql::{GrantStatement, Name, Recover, RoutineLoad, Show, Statement, ViewStatement, WarningsOf};
+use tributary_sql::{
+    GrantStatement, JobStatement, Name, Recover, RoutineLoad, Show, Statement, ViewStatement, WarningsOf,
+};
 use tributary_types::privilege::GrantScope;
 use tributary_types::{Principal, SqlError};
 
@@ -244,7 +246,8 @@ fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Objec
             | Show::DynamicPartitionTables { db }
             | Show::Delete { db } => (Privilege::Show, database(db)),
             // As above.
-            Show::RoutineLoad { .. }
+            Show::Jobs { .. }
+            | Show::RoutineLoad { .. }
             | Show::RoutineLoadTask { .. }
             | Show::CreateRoutineLoad { .. }
             // Nobody can guess the address.
@@ -322,6 +325,13 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         Statement::Export(export) => (Privilege::Select, table(&export.table)),
         Statement::CleanLabel { db, .. } => (Privilege::Load, database(db)),
         Statement::CancelExport { db, .. } => (Privilege::Select, database(db)),
+        // Whose job it is is checked where the name is looked up.
+        Statement::Job(statement) => match &**statement {
+            JobStatement::Create(create) => (Privilege::Load, table(&create.insert.table)),
+            JobStatement::Pause { .. } | JobStatement::Resume { .. } | JobStatement::Drop { .. } => {
+                (Privilege::Connect, Object::Server)
+            }
+        },
         Statement::RoutineLoad(statement) => of_routine_load(statement, session_db),
         Statement::Delete(delete) => (Privilege::Load, table(&delete.table)),
         Statement::Update(update) => (Privilege::Load, table(&update.table)),

@@ -105,7 +105,12 @@ impl ShownJobs for JobsShown {
             JobKind::Load => self.jobs.load_job_rows(who, db),
             JobKind::Routine => self.jobs.routine_job_rows(who, db),
             JobKind::Every => self.jobs.all_job_rows(who, db),
+            JobKind::Scheduled | JobKind::ScheduledRuns => Vec::new(),
         }
+    }
+
+    fn scheduled(&self, who: &Principal, runs: bool) -> Vec<Vec<Cell>> {
+        if runs { self.jobs.scheduled_run_rows(who) } else { self.jobs.scheduled_rows(who) }
     }
 }
 

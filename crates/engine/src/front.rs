@@ -1,4 +1,4 @@
-//! The protocols' entry points of the server.
+//! The protocols' entry points of the server, and the clock's.
 //!
 //! The code here knows a protocol's requests and answers. Not here: tables, files, the meaning of statements.
 
@@ -6,3 +6,4 @@ pub(crate) mod flight;
 pub(crate) mod http;
 mod login;
 pub(crate) mod mysql;
+pub(crate) mod scheduled;

@@ -6,6 +6,7 @@ pub(crate) mod broker_load;
 pub(crate) mod export;
 mod labels;
 pub(crate) mod routine_load;
+pub(crate) mod scheduled;
 
 use crate::access::finished::Requests;
 use crate::access::gate::Gate;
@@ -20,6 +21,7 @@ use crate::watch::RoutineView;
 use broker_load::BrokerLoads;
 use export::Exports;
 use routine_load::RoutineLoads;
+use scheduled::ScheduledJobs;
 use std::sync::Arc;
 use tributary_catalog::Catalog;
 use tributary_ingest::Ingest;
@@ -41,6 +43,8 @@ pub(crate) struct ServerJobs {
     routine: RoutineLoads,
     pub(crate) broker_loads: BrokerLoads,
     exports: Exports,
+    /// Jobs that run an INSERT at given times.
+    pub(crate) scheduled: ScheduledJobs,
     /// The ends of tasks.
     requests: Arc<Requests>,
 }
@@ -68,6 +72,7 @@ impl ServerJobs {
                 background.node.clone(),
                 Arc::new(Broker { egress: Arc::clone(&options.egress) }),
             ),
+            scheduled: ScheduledJobs::new(background.node.clone()),
             requests: Arc::clone(&background.requests),
             broker_loads: BrokerLoads::new(background.clone()),
             exports: Exports::new(background),
@@ -87,13 +92,14 @@ impl ServerJobs {
         unix_ms()
     }
 
-    /// Resumes the loads of files and exports that the last run left.
+    /// Resumes the loads of files and exports that the last run left, and reads the jobs that run at given times.
     ///
     /// # Errors
     /// The catalog can't be read.
     pub(crate) async fn resume(self: &Arc<Self>) -> Result<(), tributary_types::SqlError> {
         self.resume_broker_loads().await?;
-        self.resume_exports().await
+        self.resume_exports().await?;
+        self.read_scheduled().await
     }
 
     /// The jobs of ROUTINE LOAD that have not ended, of all users.
@@ -106,10 +112,12 @@ impl ServerJobs {
         self.purge_jobs(before_ms).await;
         self.broker_loads.purge(before_ms).await;
         self.exports.purge(before_ms).await;
+        self.purge_scheduled(before_ms).await;
     }
 
     /// Stops running work; the next start resumes it.
     pub(crate) async fn pause(&self) {
+        self.scheduled.pause().await;
         self.broker_loads.pause().await;
         self.exports.pause().await;
     }

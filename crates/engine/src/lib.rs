@@ -64,5 +64,7 @@ pub use variables::similar;
 pub async fn open(options: EngineOptions) -> Result<(Arc<Engine>, RecoveryReport), StartError> {
     // Boxed as what it is: a start awaits so much that the compiler of its caller would not see the end of it.
     let opened: BoxFuture<'_, _> = Box::pin(Engine::open(options, front::mysql::text_lines));
-    opened.await
+    let (engine, report) = opened.await?;
+    front::scheduled::start(&engine);
+    Ok((engine, report))
 }

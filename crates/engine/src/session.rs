@@ -349,6 +349,7 @@ impl EngineSession {
             Statement::CancelLoad { db, by } => self.run_cancel_load(db.as_deref(), &by).await,
             Statement::Export(export) => self.run_export(*export).await,
             Statement::CancelExport { db, by } => self.run_cancel_export(db.as_deref(), &by).await,
+            Statement::Job(statement) => Box::pin(self.run_job(&statement)).await,
             Statement::RoutineLoad(statement) => self.run_routine_load(*statement).await,
             Statement::CreateTableAs(create) => self.run_create_as(&create, params).await,
             Statement::View(view) => self.run_view(&view).await,

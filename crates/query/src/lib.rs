@@ -24,6 +24,7 @@ pub use datafusion::common::ScalarValue;
 pub use engine::{Projection, QueryEngine, RowFilter, ViewShape};
 pub use error::{is_of_missing_file, stream_error};
 pub use facts::show::facts::size_text;
+pub use facts::show::nodes::SCHEDULED_COLUMNS;
 pub use meaning::coercion::decimal;
 pub use model::{
     Cell, Grid, QueryOptions, QueryResult, ResultColumn, SessionView, Spill, TemporaryTable, WrittenTable,

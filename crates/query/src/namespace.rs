@@ -149,6 +149,10 @@ pub enum JobKind {
     Routine,
     /// Jobs of all kinds: `jobs`.
     Every,
+    /// Jobs that run an INSERT at given times: the table function `jobs`.
+    Scheduled,
+    /// Their last runs: the table function `tasks`.
+    ScheduledRuns,
 }
 
 /// Tables of `information_schema` about loads at the moment.

@@ -6,8 +6,8 @@
 
 use crate::file_calls::FileCall;
 use crate::parse::{
-    Backup, BrokerLoad, CreateTableAs, Export, HiddenProperties, JobsBy, Outfile, PartitionBy, PartitionItem,
-    Recover, RecycledId, Verify, ViewStatement,
+    Backup, BrokerLoad, CreateTableAs, Export, HiddenProperties, JobStatement, JobsBy, Outfile, PartitionBy,
+    PartitionItem, Recover, RecycledId, Verify, ViewStatement,
 };
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
@@ -98,6 +98,8 @@ pub enum Statement {
         by: JobsBy,
     },
     RoutineLoad(Box<RoutineLoad>),
+    /// A job that runs an INSERT at given times.
+    Job(Box<JobStatement>),
     Backup(Box<Backup>),
     Verify(Verify),
     /// `ADMIN SET FRONTEND CONFIG ("name" = "value", …)`
@@ -902,6 +904,10 @@ pub enum Show {
     },
     Export {
         db: Option<String>,
+        tail: ShowTail,
+    },
+    /// `SHOW JOBS`: the jobs that run an INSERT at given times.
+    Jobs {
         tail: ShowTail,
     },
     LoadWarnings {

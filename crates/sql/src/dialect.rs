@@ -7,6 +7,7 @@
 //! - `DIV` is left-associative and binds like `*` (sqlparser lets it swallow all that follows).
 //! - `INTERVAL(n, a, b)` and `CHAR(n USING utf8)` are calls, and `* EXCEPT (a, b)` leaves columns out.
 //! - `INTERVAL '1:30' HOUR_MINUTE` and `EXTRACT(HOUR_MINUTE FROM x)`, `CAST(x AS MAP<K, V>)`, and `sum(x) FILTER (WHERE y)` exist.
+//! - `a MATCH_ANY 'x'` and its likes are calls.
 //! - `a MOD b`, `!a`, `TRIM(a, b)`, and Doris's lambdas (`x -> x + 1`) and maps and structs (`{'k': 1}`, `{1, 'x'}`) exist.
 //! - Work is bounded: sqlparser tries alternatives again and again, which grows exponentially with
 //!   nesting. Each parser counts the operands it has begun and gives up at a multiple of the tokens.
@@ -30,6 +31,14 @@ const OPERANDS_PER_TOKEN: usize = 8;
 const NEVER_OPERANDS: [Keyword; 4] = [Keyword::SELECT, Keyword::WHEN, Keyword::THEN, Keyword::ELSE];
 /// Between OR and AND.
 const XOR_PRECEDENCE: u8 = 7;
+/// Doris's operators that look for words in a text, and the functions that do it.
+const MATCHES: [(&str, &str); 5] = [
+    ("match_any", "match_any"),
+    ("match_all", "match_all"),
+    ("match_phrase", "match_phrase"),
+    ("match_phrase_prefix", "match_phrase_prefix"),
+    ("match", "match_any"),
+];
 /// Of a `||` that concatenates: more than `*`, less than signs.
 const CONCAT_PRECEDENCE: u8 = 45;
 /// The parser's report when it gives up.
@@ -103,12 +112,36 @@ impl Grammar {
 /// Whether the next token is the operator MOD and not a name: an operand must follow.
 fn is_infix_mod(parser: &Parser) -> bool {
     let is_mod = matches!(&parser.peek_token_ref().token, Token::Word(word) if is_bare(word) && word.value.eq_ignore_ascii_case("mod"));
-    is_mod
-        && match &parser.peek_nth_token_ref(1).token {
-            Token::Number(..) | Token::LParen | Token::Placeholder(_) | Token::SingleQuotedString(_) => true,
-            Token::Word(word) => word.quote_style.is_some() || word.keyword == Keyword::NoKeyword,
-            _ => false,
-        }
+    is_mod && begins_operand(&parser.peek_nth_token_ref(1).token)
+}
+
+/// Whether an operand may begin so, behind a word that may also be an alias.
+fn begins_operand(token: &Token) -> bool {
+    match token {
+        Token::Number(..)
+        | Token::LParen
+        | Token::Placeholder(_)
+        | Token::SingleQuotedString(_)
+        | Token::DoubleQuotedString(_) => true,
+        Token::Word(word) => word.quote_style.is_some() || word.keyword == Keyword::NoKeyword,
+        _ => false,
+    }
+}
+
+/// The function of an operator that looks for words, if one is next, and whether NOT is in front of it.
+fn infix_match(parser: &Parser) -> Option<(&'static str, bool)> {
+    let negated = matches!(&parser.peek_token_ref().token, Token::Word(word) if is_bare(word) && word.keyword == Keyword::NOT);
+    let at = usize::from(negated);
+    let Token::Word(word) = &parser.peek_nth_token_ref(at).token else { return None };
+    let (name, function) =
+        MATCHES.into_iter().find(|(name, _)| is_bare(word) && word.value.eq_ignore_ascii_case(name))?;
+    let operand = &parser.peek_nth_token_ref(at + 1).token;
+    // MATCH is a name more often than an operator.
+    let is_operator = match name {
+        "match" => matches!(operand, Token::SingleQuotedString(_) | Token::DoubleQuotedString(_)),
+        _ => begins_operand(operand),
+    };
+    is_operator.then_some((function, negated))
 }
 
 fn is_bare(word: &Word) -> bool {
@@ -172,6 +205,11 @@ impl Dialect for Grammar {
             Token::StringConcat if self.pipes_concatenate => return Some(Ok(CONCAT_PRECEDENCE)),
             Token::StringConcat => Precedence::Or,
             Token::Word(_) if is_infix_mod(parser) => Precedence::MulDivModOp,
+            Token::Word(_) if infix_match(parser).is_some() => Precedence::Like,
+            // A name, perhaps an alias.
+            Token::Word(word) if is_bare(word) && word.keyword == Keyword::MATCH => {
+                return Some(Ok(self.prec_unknown()));
+            }
             // Between parts of maps and of arrays; to sqlparser an operator on JSON.
             Token::Colon => return Some(Ok(self.prec_unknown())),
             _ => return None,
@@ -196,6 +234,17 @@ impl Dialect for Grammar {
         if self.pipes_concatenate && parser.consume_token(&Token::StringConcat) {
             let right = parser.parse_subexpr(precedence);
             return Some(right.map(|right| braces::call("concat", vec![left.clone(), right])));
+        }
+        if let Some((function, negated)) = infix_match(parser) {
+            (0..=usize::from(negated)).for_each(|_| parser.advance_token());
+            let words = parser.parse_subexpr(precedence);
+            return Some(words.map(|words| {
+                let found = braces::call(function, vec![left.clone(), words]);
+                match negated {
+                    true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(found) },
+                    false => found,
+                }
+            }));
         }
         let op = Self::infix_operator(parser)?;
         Some(parser.parse_subexpr(precedence).map(|right| Expr::BinaryOp {

@@ -6,7 +6,7 @@ use crate::ast::{
     Maintenance, RoleStatement, RoutineLoad, SavepointVerb, Scope, SetItem, Statement, TokenStatement,
     WithoutEffect,
 };
-use crate::parse::ViewStatement;
+use crate::parse::{JobStatement, ViewStatement};
 
 /// The effect of a statement that changes the server and not its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,7 @@ impl Statement {
                 Some(Change::Setting)
             }
             Self::RoutineLoad(_)
+            | Self::Job(_)
             | Self::CancelLoad { .. }
             | Self::CancelExport { .. }
             | Self::CancelAlter { .. } => Some(Change::Job),
@@ -125,6 +126,12 @@ impl Statement {
                 RoutineLoad::Pause(_) | RoutineLoad::PauseAll => "PAUSE",
                 RoutineLoad::Resume(_) | RoutineLoad::ResumeAll => "RESUME",
                 RoutineLoad::Stop(_) => "STOP",
+            },
+            Self::Job(statement) => match **statement {
+                JobStatement::Create(_) => "CREATE",
+                JobStatement::Pause { .. } => "PAUSE",
+                JobStatement::Resume { .. } => "RESUME",
+                JobStatement::Drop { .. } => "DROP",
             },
             Self::CancelLoad { .. }
             | Self::CancelExport { .. }

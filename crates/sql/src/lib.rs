@@ -51,6 +51,7 @@ pub use parse::parse_type;
 pub use parse::{
     Backup, BrokerLoad, DataInfile, Export, HiddenProperties, HiddenText, JobsBy, Outfile, RowsOf,
 };
+pub use parse::{CreateJob, JobStatement, JobUnit, Moment, Schedule};
 pub use parse::{CreateTableAs, CreateView, ViewBody, ViewStatement};
 pub use parse::{HttpStream, parse, parse_as, parse_compatible, parse_csv_schema, parse_expression};
 pub use parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};

@@ -23,6 +23,7 @@ mod query;
 mod recycle;
 mod rollup;
 mod routine_load;
+mod schedule;
 mod set;
 mod show;
 mod token;
@@ -45,6 +46,7 @@ pub use http_stream::{HttpStream, parse_http_stream};
 pub use outfile::{HiddenProperties, Outfile};
 pub use partition::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
 pub use recycle::{Recover, Recovered, RecycledId};
+pub use schedule::{CreateJob, JobStatement, JobUnit, Moment, Schedule};
 pub use verify::Verify;
 pub use view::{CreateView, ViewBody, ViewStatement};
 
@@ -117,6 +119,7 @@ const fn keeps_text(statement: &Statement) -> bool {
             | Statement::RoutineLoad(_)
             | Statement::BrokerLoad(_)
             | Statement::Export(_)
+            | Statement::Job(_)
     )
 }
 

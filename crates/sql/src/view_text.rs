@@ -49,7 +49,7 @@ struct FindTables {
 /// Whether a table function has rows that come neither from tables nor from its arguments.
 fn reads_more_than_tables(name: &ObjectName) -> bool {
     let name = name.0.last().and_then(ObjectNamePart::as_ident).map_or("", |name| &name.value);
-    let others = ["http_stream", "backends", "frontends"];
+    let others = ["http_stream", "backends", "frontends", "jobs", "tasks"];
     !matches!(FileFunction::named(name), Ok(None))
         || others.iter().any(|other| name.eq_ignore_ascii_case(other))
 }

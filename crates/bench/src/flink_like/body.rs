@@ -35,7 +35,7 @@ impl Lines {
         self.starts.len() - 1
     }
 
-    /// The bytes of so many lines from a place on; after the last line comes the first one.
+    /// The bytes of a number of lines from a place on; after the last line comes the first one.
     pub fn length(&self, first: usize, rows: usize) -> usize {
         self.parts(first, rows).map(|(from, to)| self.starts[to] - self.starts[from]).sum()
     }

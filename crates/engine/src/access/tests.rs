@@ -151,6 +151,9 @@ const STATEMENTS: &[&str] = &[
     "ALTER SYSTEM DECOMMISSION BACKEND 'h:1'",
     "BACKUP SERVER",
     "VERIFY TABLE d.t FULL",
+    "CREATE JOB j ON SCHEDULE EVERY 1 DAY DO INSERT INTO d.t SELECT 1",
+    "PAUSE JOB WHERE jobName = 'j'",
+    "SHOW JOBS",
     "ADMIN SET FRONTEND CONFIG (\"flush_age_ms\" = \"1\")",
     "SHOW BACKEND CONFIG",
     "KILL QUERY 1",
@@ -173,7 +176,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 59] = [
+const KINDS: [&str; 60] = [
     "cancel alter table",
     "empty",
     "create database",
@@ -196,6 +199,7 @@ const KINDS: [&str; 59] = [
     "use",
     "load data",
     "routine load",
+    "job",
     "broker load",
     "cancel load",
     "export",
@@ -265,6 +269,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::Insert(_) => "insert",
         Statement::LoadData(_) => "load data",
         Statement::RoutineLoad(_) => "routine load",
+        Statement::Job(_) => "job",
         Statement::BrokerLoad(_) => "broker load",
         Statement::CancelLoad { .. } => "cancel load",
         Statement::Backup(_) => "backup",

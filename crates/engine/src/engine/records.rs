@@ -7,7 +7,7 @@ use crate::background::Record as _;
 use crate::background::record::{Envelope, Unreadable};
 use crate::ddl::change::schema as schema_change;
 use crate::jobs::routine_load::Definition;
-use crate::jobs::{broker_load, export};
+use crate::jobs::{broker_load, export, scheduled};
 use tributary_catalog::JobRecord;
 use tributary_ddl::Change;
 
@@ -18,6 +18,7 @@ fn newest_format(kind: &str) -> Option<u32> {
         export::Record::KIND => Some(export::Record::FORMAT),
         schema_change::Record::KIND => Some(schema_change::Record::FORMAT),
         Definition::KIND => Some(Definition::FORMAT),
+        scheduled::Record::KIND => Some(scheduled::Record::FORMAT),
         kind => Change::has_kind(kind).then_some(Change::FORMAT),
     }
 }
@@ -44,6 +45,7 @@ pub(crate) fn check(records: &[JobRecord]) -> Result<(), Unreadable> {
             export::Record::KIND => drop(envelope.body_of::<export::Record>(id)?),
             schema_change::Record::KIND => drop(envelope.body_of::<schema_change::Record>(id)?),
             Definition::KIND => drop(envelope.body_of::<Definition>(id)?),
+            scheduled::Record::KIND => drop(envelope.body_of::<scheduled::Record>(id)?),
             kind => drop(Change::read(id, kind, envelope.body.clone()).map_err(unreadable)?),
         }
     }

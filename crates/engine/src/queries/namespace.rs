@@ -96,6 +96,9 @@ pub(crate) trait ShownJobs: Send + Sync {
 
     /// Jobs of a database, as `who` may see them.
     fn rows(&self, kind: JobKind, who: &Principal, db: &str) -> Vec<Vec<Cell>>;
+
+    /// Jobs that run an INSERT at given times, or their runs, as `who` may see them.
+    fn scheduled(&self, who: &Principal, runs: bool) -> Vec<Vec<Cell>>;
 }
 
 /// A kept rejected row, as its table has it.
@@ -317,6 +320,9 @@ impl Namespace for EngineNamespace {
     fn jobs(&self, kind: JobKind) -> Vec<Vec<Cell>> {
         let jobs = self.facts.jobs.get().and_then(Weak::upgrade);
         let (Some(jobs), Some((_, who))) = (jobs, &self.viewer) else { return Vec::new() };
+        if matches!(kind, JobKind::Scheduled | JobKind::ScheduledRuns) {
+            return jobs.scheduled(who, kind == JobKind::ScheduledRuns);
+        }
         let databases = self.databases();
         let mut rows: Vec<_> = databases.iter().flat_map(|db| jobs.rows(kind, who, db)).collect();
         if kind == JobKind::Every {

@@ -5,3 +5,4 @@
 mod broker_load;
 mod export;
 mod routine_load;
+mod scheduled;

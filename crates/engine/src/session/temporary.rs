@@ -13,7 +13,7 @@ use crate::answer::Answer;
 use crate::ddl::unfinished::Unfinished;
 use std::sync::Arc;
 use tributary_query::TemporaryTable;
-use tributary_sql::{CreateTable, Name, Statement};
+use tributary_sql::{CreateTable, JobStatement, Name, Statement};
 use tributary_table::Table;
 use tributary_types::{ErrorCode, SqlError, TableDef, TableRef};
 
@@ -177,6 +177,10 @@ impl EngineSession {
         let names: Vec<&Name> = match statement {
             Statement::AlterTable { table, .. } | Statement::CancelAlter { table, .. } => vec![table],
             Statement::Export(export) => vec![&export.table],
+            Statement::Job(job) => match &**job {
+                JobStatement::Create(create) => vec![&create.insert.table],
+                _ => return Ok(()),
+            },
             Statement::RenameTables(renamed) => renamed.iter().flat_map(|(from, to)| [from, to]).collect(),
             _ => return Ok(()),
         };

@@ -10,6 +10,7 @@ mod parts;
 mod patterns;
 pub mod strings;
 mod urls;
+mod words;
 
 use super::MySqlFunction;
 
@@ -25,6 +26,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         patterns::functions(),
         strings::functions(),
         urls::functions(),
+        words::functions(),
     ]
     .into_iter()
     .flatten()

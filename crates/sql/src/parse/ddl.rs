@@ -10,7 +10,7 @@ use crate::parse::compat::{Mapped, WrittenKeys};
 use crate::parse::partition::PartitionItem;
 use crate::parse::{
     compat, create_as, default_value, grant, index, mysql, partition, prepared, recycle, rollup,
-    routine_load, token, types, unsupported, user, view,
+    routine_load, schedule, token, types, unsupported, user, view,
 };
 use sqlparser::tokenizer::Token;
 use tributary_types::table::{Buckets, Distribution};
@@ -51,6 +51,9 @@ pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.eat_all("ROUTINE LOAD") {
         return routine_load::create(cursor);
     }
+    if cursor.eat("JOB") {
+        return schedule::create(cursor);
+    }
     Err(unsupported_object(cursor, "CREATE"))
 }
 
@@ -59,7 +62,9 @@ fn unsupported_object(cursor: &Cursor<'_>, verb: &str) -> SqlError {
     match cursor.word().map(str::to_ascii_uppercase) {
         Some(word) if word == "MATERIALIZED" => unsupported::refuse(
             &format!("{verb} MATERIALIZED VIEW"),
-            "use a view, or ALTER TABLE … ADD ROLLUP",
+            "a query reads the tables that it names and no result that was kept of them. Use a view; for sums and the like an \
+             AGGREGATE KEY table; for a result that is computed again and again \
+             CREATE JOB … ON SCHEDULE EVERY … DO INSERT OVERWRITE TABLE … SELECT",
         ),
         Some(word) => unsupported::refuse(&format!("{verb} {word}"), ""),
         None => cursor.expected("DATABASE, TABLE or USER"),
@@ -269,6 +274,9 @@ pub(crate) fn drop(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     }
     if cursor.eat("VIEW") {
         return view::drop(cursor);
+    }
+    if cursor.eat("JOB") {
+        return schedule::drop(cursor);
     }
     if cursor.eat("INDEX") {
         return index::drop(cursor);

@@ -5,7 +5,7 @@
 use crate::ast::{CreateRoutineLoad, Deletes, Name, RoutineLoad, RoutineLoadClauses, Show, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
-use crate::parse::{ddl, partition, unsupported};
+use crate::parse::{ddl, partition, schedule, unsupported};
 use sqlparser::tokenizer::Token;
 use tributary_types::{ErrorCode, PartitionNames, SqlError};
 
@@ -106,6 +106,9 @@ pub(super) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
 
 /// `PAUSE`, `RESUME` and `STOP`. The verb is next.
 pub(super) fn control(cursor: &mut Cursor<'_>, verb: &str) -> Parsed<Statement> {
+    if let Some(job) = schedule::control(cursor, verb)? {
+        return Ok(job);
+    }
     let is_all = cursor.is_nth(1, "ALL");
     let at = if is_all { 2 } else { 1 };
     if !cursor.is_nth(at, "ROUTINE") || !cursor.is_nth(at + 1, "LOAD") {

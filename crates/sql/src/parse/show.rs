@@ -151,6 +151,9 @@ fn of_loads(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
         cursor.advance();
         return Ok(Some(Show::Load { db: from_db(cursor)?, tail: tail(cursor)? }));
     }
+    if cursor.eat("JOBS") {
+        return Ok(Some(Show::Jobs { tail: tail(cursor)? }));
+    }
     if cursor.eat("EXPORT") {
         let (db, mut tail) = (from_db(cursor)?, tail(cursor)?);
         if let Some(ShowFilter::Where(condition)) = &mut tail.filter {

@@ -85,6 +85,27 @@ fn operators_bind_as_in_mysql() {
     parse_query("select 1 as mod from t where mod = 2").unwrap();
 }
 
+#[test]
+fn words_are_looked_for_by_operators() {
+    for (sql, meant) in [
+        ("a MATCH_ANY 'x y'", "match_any(a, 'x y')"),
+        ("a match_all 'x' AND b MATCH 'y'", "match_all(a, 'x') AND match_any(b, 'y')"),
+        ("a.b MATCH_PHRASE ? OR c", "match_phrase(a.b, ?) OR c"),
+        ("a NOT MATCH_PHRASE_PREFIX 'x'", "NOT match_phrase_prefix(a, 'x')"),
+        ("NOT a MATCH_ANY 'x'", "NOT match_any(a, 'x')"),
+        ("match_any(a, 'x')", "match_any(a, 'x')"),
+    ] {
+        assert_eq!(parse_expression(sql).unwrap().to_string(), meant, "{sql}");
+    }
+    for sql in [
+        "SELECT a match_any, b match_all FROM t match_phrase",
+        "SELECT a match FROM t",
+        "SELECT match_any FROM t WHERE match_any = 1",
+    ] {
+        parse_query(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+}
+
 /// Prints the expression fully parenthesized, ignoring its own parentheses.
 fn shape(expr: &Expr) -> String {
     match expr {

@@ -190,6 +190,7 @@ const NAMES: &[&str] = &[
     "timezone",
     "trace_one_in",
     "trim_double_quotes",
+    "type",
     "unique_key_update_mode",
     "uri",
     "url",

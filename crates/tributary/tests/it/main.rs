@@ -104,6 +104,7 @@ mod rollups;
 mod routine_load;
 mod routine_load_tables;
 mod row_changes;
+mod scheduled_jobs;
 mod settings;
 mod states;
 mod stopped_copy;

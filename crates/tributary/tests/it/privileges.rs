@@ -20,7 +20,7 @@ const REFUSALS: [u16; 3] = [1044, 1142, 1227];
 
 /// Statements, each with exactly the grants that it needs; `$` is a database of its own with the tables `t` and `s` and the view
 /// `v`.
-const NEEDS: [(&str, &[&str]); 47] = [
+const NEEDS: [(&str, &[&str]); 48] = [
     ("SELECT * FROM $.t", &["SELECT_PRIV ON $.t"]),
     ("SELECT (SELECT MAX(id) FROM $.t)", &["SELECT_PRIV ON $.t"]),
     ("WITH x AS (SELECT * FROM $.t) SELECT 1 FROM x", &["SELECT_PRIV ON $.t"]),
@@ -32,6 +32,10 @@ const NEEDS: [(&str, &[&str]); 47] = [
     ("INSERT INTO $.t SELECT 1, 'a'", &["LOAD_PRIV ON $.t"]),
     ("INSERT INTO $.t SELECT * FROM $.s", &["LOAD_PRIV ON $.t", "SELECT_PRIV ON $.s"]),
     ("INSERT OVERWRITE TABLE $.t SELECT * FROM $.s", &["LOAD_PRIV ON $.t", "SELECT_PRIV ON $.s"]),
+    (
+        "CREATE JOB $_j ON SCHEDULE EVERY 1 DAY DO INSERT INTO $.t SELECT * FROM $.s",
+        &["LOAD_PRIV ON $.t", "SELECT_PRIV ON $.s"],
+    ),
     ("DELETE FROM $.t WHERE id = 1", &["LOAD_PRIV ON $.t"]),
     ("UPDATE $.u SET name = 'x' WHERE id = 1", &["LOAD_PRIV ON $.u", "SELECT_PRIV ON $.u"]),
     ("TRUNCATE TABLE $.t", &["LOAD_PRIV ON $.t"]),

@@ -31,6 +31,9 @@ fn records_of_all_kinds_are_written_and_read_as_the_golden_files_say() {
     );
     let of_load = include_str!("golden/routine_load-1.json");
     assert_eq!(body::<Definition>(of_load).written(), of_load.trim());
+    let of_job = include_str!("golden/scheduled_insert-1.json");
+    check(&[record(of_job)]).unwrap();
+    assert_eq!(body::<scheduled::Record>(of_job).written(), of_job.trim());
     let of_change = record(include_str!("golden/change_partitions-1.json"));
     let envelope = Envelope::read(&of_change).unwrap();
     let change = Change::read(SourceId(7), &envelope.kind, envelope.body).unwrap();
@@ -47,9 +50,15 @@ fn records_of_all_kinds_are_written_and_read_as_the_golden_files_say() {
 #[test]
 fn a_record_that_this_program_does_not_know_is_refused_by_its_name() {
     let reason = |text: &str| check(&[record(text)]).unwrap_err();
-    for kind in
-        ["broker_load", "export", "schema_change", "routine_load", "change_partitions", "replace_partitions"]
-    {
+    for kind in [
+        "broker_load",
+        "export",
+        "schema_change",
+        "routine_load",
+        "scheduled_insert",
+        "change_partitions",
+        "replace_partitions",
+    ] {
         let newer = reason(&format!("{{\"kind\":\"{kind}\",\"format\":9,\"body\":{{}}}}"));
         assert!(newer.kind == kind && newer.reason.contains("format 9"), "{newer}");
         let empty = reason(&format!("{{\"kind\":\"{kind}\",\"format\":1,\"body\":{{}}}}"));

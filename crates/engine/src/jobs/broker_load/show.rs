@@ -78,6 +78,7 @@ impl ServerJobs {
         let mut rows: Vec<_> = self.shown_loads(principal, db).iter().map(|job| overview(job)).collect();
         rows.extend(self.routine_overview(principal, db));
         rows.extend(self.export_overview(principal, db));
+        rows.extend(self.scheduled_overview(principal, db));
         rows
     }
 }

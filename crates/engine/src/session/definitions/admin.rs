@@ -325,6 +325,10 @@ impl EngineSession {
                 let grid = self.engine.jobs.show_exports(&self.principal, db)?;
                 self.queries.tailed(&self.view(), grid, tail, 1)?
             }
+            Show::Jobs { tail } => {
+                let grid = self.engine.jobs.show_scheduled(&self.principal);
+                self.queries.tailed(&self.view(), grid, tail, 1)?
+            }
             Show::RoutineLoad { .. } | Show::RoutineLoadTask { .. } | Show::CreateRoutineLoad { .. } => {
                 self.engine.jobs.show_jobs(&self.principal, self.database.as_deref(), show)?
             }

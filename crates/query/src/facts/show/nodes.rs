@@ -1,12 +1,44 @@
-//! SHOW FRONTENDS, SHOW BACKENDS and their CONFIG: this server, in both of its roles.
+//! SHOW FRONTENDS, SHOW BACKENDS and their CONFIG: this server, in both of its roles; and the rows of `jobs()` and `tasks()`.
 
 use super::facts::size_text;
 use crate::model::{Cell, Grid};
-use crate::namespace::{LiveTable, Namespace};
+use crate::namespace::{JobKind, LiveTable, Namespace};
 use tributary_types::SqlError;
 
 /// The number of this server among Doris's back ends, which has no meaning here.
 const BACKEND_ID: &str = "10001";
+
+/// The columns of `jobs("type" = "insert")` and of SHOW JOBS.
+pub const SCHEDULED_COLUMNS: [&str; 12] = [
+    "Id",
+    "Name",
+    "Definer",
+    "ExecuteType",
+    "RecurringStrategy",
+    "Status",
+    "ExecuteSql",
+    "CreateTime",
+    "SucceedTaskCount",
+    "FailedTaskCount",
+    "CanceledTaskCount",
+    "Comment",
+];
+
+/// The columns of `tasks("type" = "insert")`.
+const RUN_COLUMNS: [&str; 12] = [
+    "TaskId",
+    "JobId",
+    "JobName",
+    "Label",
+    "Status",
+    "ErrorMsg",
+    "CreateTime",
+    "StartTime",
+    "FinishTime",
+    "TrackingUrl",
+    "LoadStatistic",
+    "User",
+];
 
 fn number(value: impl Into<u64>) -> Cell {
     Cell::Text(value.into().to_string())
@@ -17,7 +49,7 @@ fn flight_port(port: Option<u16>) -> Cell {
     port.map_or_else(|| "-1".into(), number)
 }
 
-/// The rows of the table functions `backends()` and `frontends()`, by the planner's names of these; `None` for another function.
+/// The rows of the table functions `backends()`, `frontends()`, `jobs()` and `tasks()`, by the planner's names of these; `None` for another function.
 ///
 /// # Errors
 /// The user may not see them.
@@ -25,10 +57,19 @@ pub fn called(function: &str, namespace: &dyn Namespace) -> Result<Option<Grid>,
     let rows = match function {
         "__backends" => backends,
         "__frontends" => frontends,
+        // Each user sees the own ones.
+        "__jobs" => return Ok(Some(jobs(namespace, JobKind::Scheduled, &SCHEDULED_COLUMNS))),
+        "__tasks" => return Ok(Some(jobs(namespace, JobKind::ScheduledRuns, &RUN_COLUMNS))),
         _ => return Ok(None),
     };
     namespace.check_shows_server()?;
     Ok(Some(rows(namespace)))
+}
+
+fn jobs(namespace: &dyn Namespace, kind: JobKind, columns: &[&str]) -> Grid {
+    let mut grid = Grid::new(columns);
+    namespace.jobs(kind).into_iter().for_each(|row| grid.push(row));
+    grid
 }
 
 /// Name, value, type, whether it may change, and meaning of each setting.

@@ -63,7 +63,7 @@ fn is_generator(name: &str) -> bool {
 
 /// Whether a function is a table of its own, without arguments that are expressions.
 fn is_source(name: &str) -> bool {
-    matches!(name, "numbers" | "backends" | "frontends")
+    matches!(name, "numbers" | "backends" | "frontends" | "jobs" | "tasks")
 }
 
 /// A call in the SELECT list: the elements of its only array.
@@ -285,6 +285,15 @@ fn source(function: &str, args: &[FunctionArg]) -> Result<Vec<Expr>, SqlError> {
         };
         let constant = number("const_value")?.map_or_else(ast::null, signed);
         values = vec![ast::number(count), constant];
+    }
+    if ["jobs", "tasks"].contains(&function) {
+        match properties.remove("type") {
+            Some(kind) if kind.eq_ignore_ascii_case("insert") => {}
+            _ => {
+                let text = format!("{function} is about one type of jobs: {function}(\"type\" = \"insert\")");
+                return Err(SqlError::detail(ErrorCode::Unknown, text));
+            }
+        }
     }
     match properties.into_keys().next() {
         None => Ok(values),

@@ -93,7 +93,7 @@ impl Tally {
         let (rows, slices) = (u64::from(load.rows), u64::from(load.rows).min(SLICES));
         for slice in 0..slices {
             let (from, to) = (rows * slice / slices, rows * (slice + 1) / slices);
-            let arrival = load.pace.arrival(load.first_row + (from + to) / 2);
+            let arrival = load.pace.arrival(load.first_row + u64::midpoint(from, to));
             if (window.begin..window.end).contains(&arrival) {
                 let took = answered.saturating_duration_since(arrival).as_micros() as u64;
                 self.times.record_n(took.max(1), to - from).expect("the histogram grows as far as it must");

@@ -132,8 +132,11 @@ mod tests {
         UserKey::of("u", &number.to_string())
     }
 
-    /// Looks at users with (number, loads, bytes) since the start, after this many seconds; the text of what is found.
-    fn looks(of: &[(u64, f64, &[(u64, u64, u64)], u64)]) -> Vec<Option<String>> {
+    /// Seconds since the start, the busy part, users with (number, loads, bytes) since the start, waiting loads.
+    type Seen<'a> = (u64, f64, &'a [(u64, u64, u64)], u64);
+
+    /// Looks, and returns the text of each finding.
+    fn looks(of: &[Seen<'_>]) -> Vec<Option<String>> {
         let start = Instant::now();
         let mut flood = Flood::default();
         let looked = of.iter().map(|(seconds, busy, users, waiting)| {

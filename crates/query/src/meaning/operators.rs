@@ -22,7 +22,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{
     Column, DFSchema, ExprSchema, Result, ScalarValue, TableReference, internal_err, plan_err,
 };
-use datafusion::logical_expr::expr::{Between, InList, InSubquery, Like};
+use datafusion::logical_expr::expr::{AggregateFunction, Between, InList, InSubquery, Like};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
 use datafusion::logical_expr::utils::merge_schema;
@@ -437,6 +437,25 @@ fn joined_alike(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::new_transformed(LogicalPlan::Join(join), changed))
 }
 
+/// An aggregate: counts of elements are of an array, the least TIME is no text, and values that are equal are one.
+fn coerce_aggregate(mut call: AggregateFunction, schema: &DFSchema) -> Transformed<Expr> {
+    let params = &mut call.params;
+    if let Some(count) = count_of_elements(call.func.name(), params.distinct, &params.args, schema) {
+        (call.func, params.distinct) = (count, false);
+        return Transformed::yes(Expr::AggregateFunction(call));
+    }
+    if let Some((best, args)) = clocks::best(call.func.name(), &params.args, schema) {
+        (call.func, params.args) = (best, args);
+        return Transformed::yes(Expr::AggregateFunction(call));
+    }
+    let mut changed = clocks::order(params.order_by.iter_mut().map(|key| &mut key.expr), schema);
+    changed |= zeros::order(&mut call.params.order_by, schema);
+    if call.params.distinct {
+        changed |= zeros::unify(&mut call.params.args, schema);
+    }
+    Transformed::new_transformed(Expr::AggregateFunction(call), changed)
+}
+
 /// One expression; expressions of unknown type are unchanged. Nothing is duplicated: nested copies would grow exponentially.
 pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
@@ -470,23 +489,7 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let within = InSubquery { expr: Box::new(expr), subquery, negated };
             Ok(Transformed::new_transformed(Expr::InSubquery(within), true))
         }
-        Expr::AggregateFunction(mut call) => {
-            let params = &mut call.params;
-            if let Some(count) = count_of_elements(call.func.name(), params.distinct, &params.args, schema) {
-                (call.func, params.distinct) = (count, false);
-                return Ok(Transformed::yes(Expr::AggregateFunction(call)));
-            }
-            if let Some((best, args)) = clocks::best(call.func.name(), &params.args, schema) {
-                (call.func, params.args) = (best, args);
-                return Ok(Transformed::yes(Expr::AggregateFunction(call)));
-            }
-            let mut changed = clocks::order(params.order_by.iter_mut().map(|key| &mut key.expr), schema);
-            changed |= zeros::order(&mut call.params.order_by, schema);
-            if call.params.distinct {
-                changed |= zeros::unify(&mut call.params.args, schema);
-            }
-            Ok(Transformed::new_transformed(Expr::AggregateFunction(call), changed))
-        }
+        Expr::AggregateFunction(call) => Ok(coerce_aggregate(call, schema)),
         Expr::WindowFunction(mut call) => {
             let params = &mut call.params;
             let count = count_of_elements(call.fun.name(), params.distinct, &params.args, schema);

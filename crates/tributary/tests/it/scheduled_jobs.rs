@@ -66,7 +66,7 @@ fn a_job_loads_each_run_once_however_often_the_server_is_killed() {
     assert_eq!((of_show.rows.len(), of_show.columns[1].as_str()), (1, "Name"));
     assert_eq!(
         client.rows(&format!(
-            "SELECT type, table_name, label, state FROM information_schema.jobs WHERE db = '{}'",
+            "SELECT KIND, TABLE_NAME, NAME, STATE FROM information_schema.jobs WHERE TABLE_SCHEMA = '{}'",
             db.name
         )),
         ["INSERT|sink|often|PAUSED"]
@@ -153,7 +153,7 @@ fn a_job_has_the_rights_that_its_user_has_now() {
     wait_for_rows(&mut amy, 3);
     // Nobody else sees it, but for who administers the server.
     assert_eq!(bob.rows("SELECT Name FROM jobs('type' = 'insert')"), [""; 0]);
-    assert_eq!(bob.rows("SELECT label FROM information_schema.jobs"), [""; 0]);
+    assert_eq!(bob.rows("SELECT NAME FROM information_schema.jobs"), [""; 0]);
     bob.refused("DROP JOB WHERE jobName = 'hers'", 1105, "not exist job");
     bob.refused("PAUSE JOB WHERE jobName = 'hers'", 1105, "not exist job");
     assert_eq!(root.rows("SELECT Name, Definer FROM jobs('type' = 'insert')"), ["hers|amy"]);
@@ -185,7 +185,7 @@ fn a_job_that_cannot_run_is_refused_at_once() {
     let fine = "INSERT INTO sink SELECT id, NOW() FROM src";
     let mut client = server.connect_to(&db.name);
     for (schedule, statement, number, text) in [
-        ("EVERY 1 DAY", "INSERT INTO nowhere SELECT 1", 1051, "nowhere"),
+        ("EVERY 1 DAY", "INSERT INTO nowhere SELECT 1", 1146, "nowhere"),
         ("EVERY 1 DAY", "INSERT INTO sink SELECT nothing, NOW() FROM src", 1054, "nothing"),
         ("EVERY 1 DAY STARTS '2020-01-01 00:00:00'", fine, 1105, "has passed"),
         ("EVERY 1 DAY STARTS '2100-01-01' ENDS '2099-01-01'", fine, 1105, "ENDS is before STARTS"),

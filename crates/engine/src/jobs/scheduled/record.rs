@@ -35,6 +35,7 @@ impl State {
 
 /// The times of the runs, in ms since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the unit is part of each name")]
 pub(crate) struct Times {
     pub first_ms: i64,
     /// `None`: once.

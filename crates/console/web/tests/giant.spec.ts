@@ -26,7 +26,7 @@ async function write(path: string): Promise<number> {
     let block = rows === 0 ? 'id,note,value\n' : '';
     for (let at = 0; at < 10_000; at++, rows++) block += `${rows},"row ${rows}, ""quoted""\nand more",${rows / 4}\n`;
     bytes += block.length;
-    if (!out.write(block)) await new Promise((done) => out.once('drain', done));
+    if (!out.write(block)) await new Promise<void>((done) => out.once('drain', () => done()));
   }
   out.end();
   await finished(out);

@@ -1,6 +1,7 @@
 //! Rows that a start has read from the log.
 
 use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::sync::Arc;
 use tributary_table::Table;
 use tributary_types::{TableId, Version};
@@ -18,10 +19,15 @@ impl Replayed {
     }
 
     /// Whether all of them are in files, or their tables are gone.
-    pub fn are_in_files(&self, tables: &[Arc<Table>]) -> bool {
+    pub fn are_in_files(&self, tables: impl FnOnce() -> Vec<Arc<Table>>) -> bool {
         let mut waiting = self.0.lock();
+        if waiting.is_empty() {
+            return true;
+        }
+        let tables: HashMap<TableId, Arc<Table>> =
+            tables().into_iter().map(|table| (table.id(), table)).collect();
         waiting.retain(|(id, version)| {
-            let table = tables.iter().find(|table| table.id() == *id);
+            let table = tables.get(id);
             table.is_some_and(|table| table.persisted_version() < *version && table.unflushed_for().is_some())
         });
         waiting.is_empty()

@@ -431,7 +431,7 @@ impl Engine {
     async fn tell_progress(self: Arc<Self>) -> Duration {
         let is_owner = self.ownership.may_end() && self.ownership.lost_to().is_none();
         // The others have dropped the word of the process before this one, and wait for the next.
-        if is_owner && self.replayed.are_in_files(&self.names().all_tables()) {
+        if is_owner && self.replayed.are_in_files(|| self.names().all_tables()) {
             let oldest = || self.names().all_tables().iter().filter_map(|table| table.unflushed_for()).max();
             if let Err(error) = self.catalog.tell_progress(oldest).await {
                 // A database that is away is a problem of its own.

@@ -37,12 +37,12 @@ async fn run_due(engine: Weak<Engine>, closing: CancellationToken) {
             if closing.is_cancelled() {
                 return;
             }
-            for due in engine.jobs.due_scheduled().await {
+            let (due, rest) = engine.jobs.due_scheduled().await;
+            for due in due {
                 let task = engine.jobs.scheduled.tasks.track_future(run(Arc::clone(&engine), due));
                 engine.ingest.watcher().spawn_once(NAME, task);
             }
-            let jobs = &engine.jobs.scheduled;
-            (Arc::clone(&jobs.changed), jobs.rest(unix_ms()))
+            (Arc::clone(&engine.jobs.scheduled.changed), rest)
         };
         tokio::select! {
             () = closing.cancelled() => return,

@@ -70,6 +70,11 @@ impl Job {
         format!("insert_job_{}_{planned_ms}", self.id)
     }
 
+    /// When its next run begins; `None`: not before the job is changed, or its run has ended.
+    fn due_ms(&self) -> Option<i64> {
+        if *self.runs.borrow() { None } else { self.record.lock().due_ms() }
+    }
+
     /// Ends the run under way, and waits until nothing of it runs any more.
     async fn interrupt(&self) {
         self.stop.lock().cancel();
@@ -125,9 +130,9 @@ impl ScheduledJobs {
         self.all.lock().values().find(|job| job.record.lock().name == name).cloned()
     }
 
-    /// How long nothing is due.
-    pub fn rest(&self, now_ms: i64) -> Duration {
-        let next = self.all().iter().filter_map(|job| job.record.lock().due_ms()).min();
+    /// How long nothing is due. The end of a run is told to [`Self::changed`].
+    fn rest(&self, now_ms: i64) -> Duration {
+        let next = self.all().iter().filter_map(|job| job.due_ms()).min();
         let wait = next.map_or(SLEEP_MAX, |at| Duration::from_millis((at - now_ms).max(1).unsigned_abs()));
         wait.min(SLEEP_MAX)
     }
@@ -275,21 +280,21 @@ impl ServerJobs {
         Ok(())
     }
 
-    /// The runs that are due; each has begun for the catalog, and is under way until [`ServerJobs::ended_scheduled`].
-    pub(crate) async fn due_scheduled(&self) -> Vec<Due> {
+    /// The runs that are due, and how long nothing else is; each has begun for the catalog, and is under way until
+    /// [`ServerJobs::ended_scheduled`]. A catalog that fails is asked again after the longest rest.
+    pub(crate) async fn due_scheduled(&self) -> (Vec<Due>, Duration) {
         let mut due = Vec::new();
         for job in self.scheduled.all() {
             // Statements that change it wait: they see the run, and can end it.
             let _changing = self.scheduled.changing.lock().await;
-            let now_ms = self.unix_ms();
-            let record = job.record();
-            if *job.runs.borrow() || record.due_ms().is_none_or(|at| at > now_ms) {
+            if job.due_ms().is_none_or(|at| at > self.unix_ms()) {
                 continue;
             }
+            let record = job.record();
             let is_repeated = record.current_ms.is_some();
             if let Err(error) = self.change_scheduled(&job, Record::begin).await {
                 tracing::warn!(job = job.id, name = record.name, %error, "a run of a job can't be noted, and begins later");
-                continue;
+                return (due, SLEEP_MAX);
             }
             let Some(planned_ms) = job.record().current_ms else { continue };
             let stop = self.scheduled.closing.child_token();
@@ -297,7 +302,8 @@ impl ServerJobs {
             job.runs.send_replace(true);
             due.push(Due { job, planned_ms, is_repeated, stop });
         }
-        due
+        let rest = self.scheduled.rest(self.unix_ms());
+        (due, rest)
     }
 
     /// The rows that a run has stored under its label, although it has no outcome, or an error. `None`: none.
@@ -389,7 +395,23 @@ fn wrong(text: impl AsRef<str>) -> SqlError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tributary_sql::JobUnit;
+    use tributary_sql::{JobStatement, JobUnit, Statement};
+
+    #[test]
+    fn a_job_whose_run_is_under_way_is_not_due() {
+        let sql = "CREATE JOB j ON SCHEDULE EVERY 1 HOUR DO INSERT INTO t SELECT 1";
+        let Ok(Statement::Job(statement)) = tributary_sql::parse(sql) else { panic!("{sql}") };
+        let JobStatement::Create(create) = *statement else { panic!("{sql}") };
+        let every_hour = Times { first_ms: 1000, every_ms: Some(3_600_000), last_ms: None };
+        let mut record = Record::new(&Principal::new("amy", "%", 0), ("d", "+00:00"), &create, every_hour, 0);
+        let jobs = ScheduledJobs::new("node".to_owned());
+        record.begin();
+        let job = Arc::new(Job::new(SourceId(1), record));
+        jobs.all.lock().insert(1, Arc::clone(&job));
+        assert_eq!(jobs.rest(1500), Duration::from_millis(1), "it was interrupted, and is repeated");
+        job.runs.send_replace(true);
+        assert_eq!(jobs.rest(1500), SLEEP_MAX, "nobody looks again and again while it runs");
+    }
 
     #[test]
     fn times_are_those_of_the_session() {

@@ -109,15 +109,15 @@ fn flooding(earlier: &UsersLook, look: &UsersLook) -> Option<Flooding> {
 
 fn finding(found: &Flooding, user: &str, wait: String) -> Finding {
     let Flooding { bytes_per_second, loads_per_second, part_of_bytes, part_of_loads, others, .. } = found;
-    let others = if *others == 1 { "one other user".to_owned() } else { format!("{others} other users") };
+    let others =
+        if *others == 1 { "one other user has".to_owned() } else { format!("{others} other users have") };
     let text = format!(
         "{user} sends {:.0} % of all loads and {:.0} % of their bytes ({loads_per_second:.0} loads and {:.1} MiB a second), and {others} \
-         have loads, too.",
+         loads, too.",
         part_of_loads * 100.0,
         part_of_bytes * 100.0,
         bytes_per_second / (1024.0 * 1024.0),
     );
-    let text = text.replace("one other user have", "one other user has");
     Finding::new(ProblemKind::UserFloods, text).of_subject(user).cause(wait).way_out(format!(
         "See its connections in SHOW PROCESSLIST. Limit it: SET PROPERTY FOR {user} 'max_load_bytes_per_second' = '…', or \
          'max_load_requests_per_second', or 'max_concurrent_loads'; its clients are told when to send again."

@@ -445,7 +445,8 @@ fn coerce_aggregate(mut call: AggregateFunction, schema: &DFSchema) -> Transform
         return Transformed::yes(Expr::AggregateFunction(call));
     }
     if let Some((best, args)) = clocks::best(call.func.name(), &params.args, schema) {
-        (call.func, params.args) = (best, args);
+        // The least of different values is the least of all.
+        (call.func, params.args, params.distinct) = (best, args, false);
         return Transformed::yes(Expr::AggregateFunction(call));
     }
     let mut changed = clocks::order(params.order_by.iter_mut().map(|key| &mut key.expr), schema);

@@ -277,13 +277,17 @@ fn rows_that_a_start_reads_from_the_log_are_as_old_as_before() {
     stream_load(&writer, "dt", "sync_mode", &csv(0, 10));
     let visible = Instant::now();
     writer.kill();
-    std::thread::sleep(Duration::from_secs(3));
+    let age = |client: &mut Client| {
+        let age = client.value("SELECT AGE_MS FROM information_schema.followed_tables");
+        Duration::from_millis(age.parse().expect("a number"))
+    };
+    // An age that is counted from the next start would be lower by this much.
+    wait_until("the writer was not heard of for a while", || age(&mut client) >= Duration::from_secs(3));
     writer.start_again();
     wait_until("the rows are in files", || {
         let asked = Instant::now();
-        let age = client.value("SELECT AGE_MS FROM information_schema.followed_tables");
+        let age = age(&mut client);
         let found = client.value("SELECT COUNT(*) FROM dt");
-        let age = Duration::from_millis(age.parse().expect("a number"));
         let since = asked.duration_since(visible);
         assert!(
             found == "10" || age >= since,

@@ -195,6 +195,10 @@ fn a_job_that_cannot_run_is_refused_at_once() {
     ] {
         client.refused(&create(schedule, statement), number, text);
     }
+    client.ok("SET sql_mode = 'PIPES_AS_CONCAT'");
+    let pipes = "INSERT INTO sink SELECT '1' || id, NOW() FROM src";
+    client.refused(&create("EVERY 1 DAY", pipes), 1235, "write CONCAT(a, b)");
+    client.ok("SET sql_mode = DEFAULT");
     client.ok("BEGIN");
     client.refused(&create("EVERY 1 DAY", fine), 1105, "transaction");
     client.ok("ROLLBACK");

@@ -45,6 +45,7 @@ fn times_are_in_order_beyond_a_day_and_before_zero() {
     let sql = "SELECT MIN(at), MAX(at), GROUP_CONCAT(k ORDER BY at DESC), COUNT(DISTINCT at) FROM t";
     assert_eq!(client.rows(sql), ["-838:59:59|838:59:59|6, 5, 4, 3, 2, 1, 8, 7|7"]);
     assert_eq!(client.rows("SELECT MIN(at), MAX(at) FROM t WHERE k = 7"), ["NULL|NULL"]);
+    assert_eq!(client.rows("SELECT MIN(DISTINCT at), MAX(DISTINCT at) FROM t"), ["-838:59:59|838:59:59"]);
     let numbers = "SELECT GROUP_CONCAT(n ORDER BY k) FROM (SELECT k, ROW_NUMBER() OVER (ORDER BY at) n FROM t WHERE k < 7) x";
     assert_eq!(client.rows(numbers), ["1, 2, 3, 4, 5, 6"]);
     assert_eq!(client.rows("SELECT DISTINCT at FROM t WHERE k < 3 ORDER BY at"), ["-10:00:00", "-01:00:00"]);

@@ -24,9 +24,8 @@ impl EngineSession {
     }
 
     async fn create_job(&mut self, create: &CreateJob) -> Result<Answer, SqlError> {
+        let insert = &create.insert;
         // Names that there are not are refused now and not by the first run.
-        let parsed = tributary_sql::parse(&create.text.0)?;
-        let Statement::Insert(insert) = &parsed else { return Err(no_insert()) };
         self.table(crate::access::Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
         if let InsertSource::Query(query) = &insert.source {
             self.queries.describe(&self.view(), query).await?;

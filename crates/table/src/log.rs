@@ -15,6 +15,7 @@
 //! or its name is taken, and its writer finds the seal (`docs/adr/0104-one-writer-many-readers.md`).
 
 mod entries;
+mod reading;
 mod replay;
 mod state;
 
@@ -22,6 +23,7 @@ pub(crate) use state::{LogChange, LogState, count_rows};
 
 use entries::LogFiles;
 pub(crate) use entries::{LogPart, log_part};
+use reading::BoundedLogStore;
 use replay::Replayed;
 
 use crate::ambient::{new_uuid, now_ms};
@@ -114,6 +116,7 @@ impl DeltaLog {
     pub(crate) fn new(store: LogStoreRef, options: &StoreOptions, location: String) -> Self {
         let writer = Writer { node: options.node.clone(), epoch: options.epoch };
         let is_only_read = options.max_staleness.is_some();
+        let store = BoundedLogStore::wrap(store);
         Self { store, writer, claim: options.claim.clone(), is_only_read, location }
     }
 
@@ -295,9 +298,21 @@ impl DeltaLog {
     }
 
     /// Writes a checkpoint of the newest state, and removes log entries that an earlier one contains and that are older than this, in
-    /// milliseconds since 1970.
-    pub(crate) async fn checkpoint(&self, older_than: Option<i64>) -> Result<(), TableError> {
-        host::foreign(self.write_checkpoint(older_than)).await
+    /// milliseconds since 1970. Returns the number of the checkpoint's actions, 0 if that can't be read.
+    pub(crate) async fn checkpoint(&self, older_than: Option<i64>) -> Result<u64, TableError> {
+        host::foreign(async {
+            self.write_checkpoint(older_than).await?;
+            Ok(self.checkpoint_actions().await.unwrap_or(0))
+        })
+        .await
+    }
+
+    /// Reads how many actions the last checkpoint has.
+    async fn checkpoint_actions(&self) -> Option<u64> {
+        let hint =
+            self.store.object_store(None).get(&Path::from("_delta_log/_last_checkpoint")).await.ok()?;
+        let hint: Value = serde_json::from_slice(&hint.bytes().await.ok()?).ok()?;
+        hint.get("size")?.as_u64()
     }
 
     async fn write_checkpoint(&self, older_than: Option<i64>) -> Result<(), TableError> {

@@ -24,7 +24,7 @@ pub struct StoreOptions {
     pub target_file_bytes: Live<u64>,
     /// Parquet's Zstd level, 1 to 22.
     pub zstd_level: i32,
-    /// A Delta checkpoint is written after this many commits.
+    /// A Delta checkpoint is written after this many commits, or more after large ones.
     pub checkpoint_every: Live<u64>,
     /// How long files that left the table are retained for readers of older Delta versions.
     pub keep_removed_files_ms: Live<u64>,

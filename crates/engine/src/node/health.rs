@@ -34,7 +34,7 @@ pub(crate) fn of(ingest: &Ingest, catalog: &Catalog, tables: &Path) -> Health {
     });
     let flushes = ingest.stalled_flushes().map(|stalled| {
         format!(
-            "the last {} flushes have failed, of {} tables, since {}: the server's log and the Comment of SHOW TABLE STATUS say \
+            "no flush succeeds: the last {} flushes have failed, of {} tables, since {}: the server's log and the Comment of SHOW TABLE STATUS say \
              why; acknowledged rows stay in the write-ahead log",
             stalled.failures,
             stalled.tables,

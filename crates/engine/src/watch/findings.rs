@@ -414,8 +414,9 @@ fn of_health(health: &Health) -> Vec<Finding> {
         Finding::new(ProblemKind::WorkEnded, sentence(text)).of_subject(text).way_out("Restart the server.")
     });
     let obstacles = health.obstacles.iter().map(|text| {
-        // The text may have numbers that change.
-        let subject = text.split(':').next().unwrap_or_default();
+        // What follows may change from look to look.
+        let subject = text.split(|letter: char| letter == ':' || letter.is_ascii_digit()).next();
+        let subject = subject.unwrap_or_default().trim_end();
         Finding::new(ProblemKind::NotReady, sentence(text)).of_subject(subject).way_out(
             "Loads are refused, or will be; acknowledged rows are safe. The server tries again by itself.",
         )
@@ -657,6 +658,25 @@ fn sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_obstacle_whose_numbers_change_is_the_same_one() {
+        let of =
+            |obstacle: &str| of_health(&Health { obstacles: vec![obstacle.to_owned()], ..Health::default() });
+        let findings = [
+            of("the rows that this node has are 20 s old"),
+            of("the rows that this node has are 21 s old: the store did not answer"),
+        ];
+        assert_eq!(findings[0][0].identity, findings[1][0].identity);
+        assert_ne!(
+            findings[0][0].identity,
+            of("the disk of the tables is full: 5 bytes are free")[0].identity
+        );
+        assert_eq!(
+            findings[1][0].problem,
+            "The rows that this node has are 21 s old: the store did not answer."
+        );
+    }
 
     #[test]
     fn a_clock_that_goes_back_is_said_for_five_minutes() {

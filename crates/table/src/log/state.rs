@@ -33,6 +33,8 @@ pub(crate) struct LogState {
     pub(crate) sealed_at: u64,
     /// Entries since the last checkpoint that we wrote or since the state was read.
     pub(crate) uncheckpointed: u64,
+    /// Actions of the last checkpoint that we wrote: of the table's files, and of retained files that left it.
+    pub(crate) checkpoint_actions: u64,
     /// When old entries were removed last, in milliseconds since 1970; 0: not since the state was read.
     pub(crate) cleaned_ms: i64,
     /// Unreferenced files of deletion vectors, and when that was first seen, in milliseconds since the Unix epoch: the log does
@@ -58,6 +60,7 @@ impl LogState {
             app_version: Version(0),
             sealed_at: 0,
             uncheckpointed: 0,
+            checkpoint_actions: 0,
             cleaned_ms: 0,
             unused_vectors: BTreeMap::new(),
         }
@@ -112,6 +115,7 @@ impl LogState {
             app_version: Version(app_version.and_then(|version| u64::try_from(version).ok()).unwrap_or(0)),
             sealed_at: 0,
             uncheckpointed: 0,
+            checkpoint_actions: 0,
             cleaned_ms: 0,
             unused_vectors: BTreeMap::new(),
         })
@@ -155,6 +159,7 @@ impl LogState {
             app_version: Version(app_version.and_then(|version| u64::try_from(*version).ok()).unwrap_or(0)),
             sealed_at: 0,
             uncheckpointed: 0,
+            checkpoint_actions: 0,
             cleaned_ms: 0,
             unused_vectors: BTreeMap::new(),
         })
@@ -192,7 +197,8 @@ impl LogState {
         }
         let uncheckpointed = self.uncheckpointed + (fresh.version - self.version.min(fresh.version));
         let unused_vectors = std::mem::take(&mut self.unused_vectors);
-        *self = Self { live, uncheckpointed, cleaned_ms: self.cleaned_ms, unused_vectors, ..fresh };
+        let (checkpoint_actions, cleaned_ms) = (self.checkpoint_actions, self.cleaned_ms);
+        *self = Self { live, uncheckpointed, checkpoint_actions, cleaned_ms, unused_vectors, ..fresh };
         LogChange { gone, added }
     }
 }

@@ -1,11 +1,12 @@
-//! Counts the requests to a store: how many there were, and how many it throttled or left unanswered. The client repeats these, so
-//! that nobody else sees them.
+//! The way of each request to a store: it is counted, whether the store throttled it or left it unanswered, and a page of a list is
+//! read whole. The client repeats what failed here, so that nobody else sees it.
 
 use async_trait::async_trait;
 use object_store::ClientOptions;
 use object_store::Result;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
+    HttpService, ReqwestConnector,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,7 +61,11 @@ impl HttpService for CountedClient {
     async fn call(&self, request: HttpRequest) -> std::result::Result<HttpResponse, HttpError> {
         let Counters { requests, throttled, failed } = &*self.counters;
         requests.fetch_add(1, Ordering::Relaxed);
-        let answer = self.inner.execute(request).await;
+        let is_list = is_list(request.uri().query().unwrap_or_default());
+        let answer = match self.inner.execute(request).await {
+            Ok(answer) if is_list => read_whole(answer).await,
+            answer => answer,
+        };
         let status = match &answer {
             Ok(answer) => Some(answer.status()),
             Err(_) => None,
@@ -75,5 +80,75 @@ impl HttpService for CountedClient {
             }
         }
         answer
+    }
+}
+
+/// Whether a request with this query asks for a page of a list: of S3 or of Azure.
+fn is_list(query: &str) -> bool {
+    query.split('&').any(|part| part.starts_with("list-type=") || part == "comp=list")
+}
+
+/// Waits for the body: the client repeats a request without an answer, and not a list whose answer was cut. A page has at most a
+/// thousand names.
+async fn read_whole(answer: HttpResponse) -> std::result::Result<HttpResponse, HttpError> {
+    let (head, body) = answer.into_parts();
+    // Whatever the reason is: the client must know that asking again is right.
+    let body = body.bytes().await.map_err(|error| HttpError::new(HttpErrorKind::Interrupted, error))?;
+    Ok(HttpResponse::from_parts(head, HttpResponseBody::from(body)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::TryStreamExt;
+    use object_store::ObjectStore;
+    use object_store::aws::AmazonS3Builder;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    const LIST: &str = "<ListBucketResult><Contents><Key>a/1</Key><LastModified>2026-11-29T00:00:00.000Z</LastModified>\
+                        <ETag>\"1\"</ETag><Size>7</Size></Contents><IsTruncated>false</IsTruncated></ListBucketResult>";
+
+    #[tokio::test]
+    async fn a_list_whose_answer_is_cut_is_asked_for_again() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let endpoint = format!("http://{}", listener.local_addr().expect("an address"));
+        let store = tokio::spawn(async move {
+            for sent in [LIST.len() / 2, 0, LIST.len()] {
+                let (mut connection, _) = listener.accept().await.expect("a request");
+                let mut request = Vec::new();
+                while !request.ends_with(b"\r\n\r\n") {
+                    request.push(connection.read_u8().await.expect("a head"));
+                }
+                let head =
+                    format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", LIST.len());
+                connection.write_all(head.as_bytes()).await.expect("the client reads");
+                connection.write_all(&LIST.as_bytes()[..sent]).await.expect("the client reads");
+            }
+        });
+        let counted = Counted::default();
+        let client = AmazonS3Builder::new()
+            .with_endpoint(endpoint)
+            .with_allow_http(true)
+            .with_bucket_name("bucket")
+            .with_access_key_id("key")
+            .with_secret_access_key("secret")
+            .with_http_connector(counted.clone())
+            .build()
+            .expect("a client");
+        let listed: Vec<_> = client.list(None).try_collect().await.expect("a list");
+        assert_eq!(listed.iter().map(|object| object.location.as_ref()).collect::<Vec<_>>(), ["a/1"]);
+        assert_eq!(counted.traffic(), StoreTraffic { requests: 3, throttled: 0, failed: 2 });
+        store.await.expect("the store");
+    }
+
+    #[test]
+    fn lists_are_known_by_their_queries() {
+        for query in ["list-type=2&prefix=a", "prefix=a&list-type=2", "restype=container&comp=list&prefix=a"]
+        {
+            assert!(is_list(query), "{query}");
+        }
+        for query in ["", "uploads", "prefix=list-type", "comp=block", "uploadId=list-type=2"] {
+            assert!(!is_list(query), "{query}");
+        }
     }
 }

@@ -216,7 +216,7 @@ settings! {
     /// How long one call to the store of the data files may take: a request, a part of an upload, a piece of a body.
     store_timeout_ms: u64 = "120000", milliseconds(1000, DAY_MS);
 
-    /// Number of Delta entries of a table between two checkpoints.
+    /// Number of Delta entries of a table between two checkpoints. After a checkpoint with more actions than a hundred times this number, a hundredth of them, at most 100: retained files that were replaced are among them.
     checkpoint_every: u64 = "10", count(1, COUNT_MAX), live;
 
     /// How long the label of a finished load stays in use, for at most 100,000 labels of a database, and how long an idempotency key is remembered.

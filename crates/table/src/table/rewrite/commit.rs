@@ -20,6 +20,10 @@ use tributary_types::{TableDef, Version, host};
 const ATTEMPTS_MAX: u32 = 16;
 /// The most time between two cleanings of a log.
 const CLEAN_INTERVAL_MS: u64 = 600_000;
+/// After a checkpoint of this many actions times a number, the next comes after this number of entries.
+const ACTIONS_PER_ENTRY: u64 = 100;
+/// The most that readers have to read beside a checkpoint, unless `checkpoint_every` says more.
+const ENTRIES_MAX: u64 = 100;
 
 /// Files by path.
 pub(in crate::table) type FileSet = BTreeMap<String, LiveFile>;
@@ -231,7 +235,8 @@ impl Table {
     /// Writes a checkpoint if enough entries were written since the last. A failure only slows readers, so it is logged and
     /// retried after the next commit.
     pub(in crate::table) async fn checkpoint_if_due(&self, state: &mut LogState) {
-        if state.uncheckpointed < self.root.options.checkpoint_every.get().max(1) {
+        let every = self.root.options.checkpoint_every.get().max(1);
+        if state.uncheckpointed < every.max(entries_worth(state.checkpoint_actions)) {
             return;
         }
         let (now, retention) = (now_ms(), self.root.options.retention());
@@ -239,8 +244,8 @@ impl Table {
         let cleans_up = self.root.deletions.allowed().filter(|_| is_due);
         let older_than = cleans_up.is_some().then(|| now.saturating_sub_unsigned(retention.log_ms));
         match self.root.log.checkpoint(older_than).await {
-            Ok(()) => {
-                state.uncheckpointed = 0;
+            Ok(actions) => {
+                (state.uncheckpointed, state.checkpoint_actions) = (0, actions);
                 if older_than.is_some() {
                     state.cleaned_ms = now;
                 }
@@ -248,6 +253,12 @@ impl Table {
             Err(error) => tracing::warn!(table = %self.id, %error, "a Delta checkpoint could not be written"),
         }
     }
+}
+
+/// Number of entries that are worth another checkpoint after one of `actions`: each is written as a whole, so their number times their
+/// size stays in proportion to the entries, and readers never read many entries.
+fn entries_worth(actions: u64) -> u64 {
+    (actions / ACTIONS_PER_ENTRY).min(ENTRIES_MAX)
 }
 
 /// How long the old entries of a log are left alone after a cleaning, which lists all of them.

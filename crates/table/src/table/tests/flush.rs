@@ -223,11 +223,43 @@ async fn a_checkpoint_is_written_every_so_many_commits_and_the_table_opens_from_
     }
     let log = bench.dir.path().join("demo/events-7/_delta_log");
     assert!(log.join("00000000000000000003.checkpoint.parquet").exists());
+    // The protocol, the metadata, the table's version, three files.
+    assert_eq!(table.rewriter.lock().await.checkpoint_actions, 6);
     std::fs::remove_file(log.join("00000000000000000001.json")).unwrap();
     let again = bench.store.open(&two_columns()).await.unwrap();
     assert_eq!(again.persisted_version(), Version(4));
     assert_eq!(visible(&again).await, expected(1..=4));
     assert_eq!(again.snapshot().files, table.snapshot().files);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_larger_a_checkpoint_is_the_more_entries_come_before_the_next() {
+    let bench = Bench::with(StoreOptions { checkpoint_every: Live::new(2), ..StoreOptions::default() });
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    let log = bench.dir.path().join("demo/events-7/_delta_log");
+    let is_written = |version: u64| log.join(format!("{version:020}.checkpoint.parquet")).exists();
+    let mut next = 1;
+    let mut flush = async |times: u64| {
+        for id in next..next + times as i64 {
+            publish(&table, [id]);
+            table.flush().await.unwrap();
+        }
+        next += times as i64;
+    };
+    flush(2).await;
+    assert!(is_written(2));
+    table.rewriter.lock().await.checkpoint_actions = 450;
+    flush(3).await;
+    assert!(!is_written(4) && !is_written(5));
+    flush(1).await;
+    assert!(is_written(6), "a hundredth of 450 is 4");
+    flush(2).await;
+    assert!(is_written(8), "the last had few");
+    table.rewriter.lock().await.checkpoint_actions = 1_000_000_000;
+    flush(99).await;
+    assert!((9..=107).all(|version| !is_written(version)));
+    flush(1).await;
+    assert!(is_written(108), "readers read no more than a hundred entries");
 }
 
 fn truncate(table: &Table) {

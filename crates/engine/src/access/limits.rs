@@ -589,7 +589,7 @@ impl Limits {
         table: &Table,
         bytes: Option<u64>,
     ) -> Result<AdmittedLoad, LimitReached> {
-        let counted = Some(self.count_load(principal.key())?);
+        let counted = Some(self.count_load()?);
         let user = self.user(principal);
         let limits = TableLimits::of(table);
         if user.is_none() && limits == TableLimits::default() {
@@ -638,14 +638,13 @@ impl Limits {
 
     /// Counts a load of the server.
     #[inline]
-    fn count_load(&self, user: UserKey) -> Result<Counted, LimitReached> {
+    fn count_load(&self) -> Result<Counted, LimitReached> {
         let counted = Counted(Arc::clone(&self.loads));
         // One of the two sees the other: a load that is not counted yet sees that the server drains.
         let before = self.loads.running.fetch_add(1, Ordering::SeqCst);
         let closed = Closed::of(self.closed.load(Ordering::SeqCst));
         let loads_max = self.loads_max.get();
         if before < loads_max && closed.is_none() {
-            self.loads.shares.begin(user);
             return Ok(counted);
         }
         Err(LimitReached {
@@ -711,7 +710,7 @@ impl Limits {
 
     /// Admits a load into tables that are not known yet.
     fn try_admit_tables(&self, principal: &Principal) -> Result<AdmittedLoad, LimitReached> {
-        let counted = Some(self.count_load(principal.key())?);
+        let counted = Some(self.count_load()?);
         let limited = match self.user(principal) {
             Some(user) => {
                 user.admit_load(0, Instant::now())?;

@@ -1,7 +1,7 @@
 //! Shares of the users in the loads of the server: who brings how many bytes.
 //!
-//! A load pays two additions to counters that are found by the user's key, without a lock. The look of each second compares the counters
-//! with those of some seconds ago.
+//! A load pays two additions to one place, which is found by the user's key, without a lock. The look of each second compares the
+//! counters with those of some seconds ago.
 //!
 //! Invariant: memory is fixed, for any number of users. Users for whom there is no counter are not counted; one that has been quiet for
 //! [`QUIET_LOOKS`] looks gives its counter back.
@@ -25,9 +25,9 @@ pub(super) struct Shares(Box<[Place]>);
 struct Place {
     /// 0: it is free.
     user: AtomicU64,
-    /// Loads that were admitted.
+    /// Loads whose rows are stored, or about to be.
     loads: AtomicU64,
-    /// Bytes of loads that are stored, or about to be.
+    /// Their bytes.
     bytes: AtomicU64,
     /// Looks since the last load. Only the look changes it.
     quiet_looks: AtomicU32,
@@ -50,18 +50,11 @@ impl Default for Shares {
 }
 
 impl Shares {
-    /// Counts a load that is admitted.
-    #[inline]
-    pub fn begin(&self, user: UserKey) {
-        if let Some(place) = self.place(user) {
-            place.loads.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Counts the bytes of a load.
+    /// Counts a load and its bytes.
     #[inline]
     pub fn bring(&self, user: UserKey, bytes: u64) {
         if let Some(place) = self.place(user) {
+            place.loads.fetch_add(1, Ordering::Relaxed);
             place.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
     }
@@ -129,11 +122,10 @@ mod tests {
     fn each_user_has_its_own_counts_and_the_server_none() {
         let shares = Shares::default();
         for _ in 0..3 {
-            shares.begin(user(1));
             shares.bring(user(1), 100);
         }
-        shares.begin(user(2));
-        shares.begin(UserKey::default());
+        shares.bring(user(2), 0);
+        shares.bring(UserKey::default(), 100);
         let mut found = shares.look();
         found.sort_by_key(|found| found.loads);
         let loads = |number, loads, bytes| UserLoads { user: user(number), loads, bytes };
@@ -143,11 +135,11 @@ mod tests {
     #[test]
     fn a_quiet_user_gives_its_place_back_and_too_many_are_left_out() {
         let shares = Shares::default();
-        (0..3 * PLACES as u64).for_each(|number| shares.begin(user(number)));
+        (0..3 * PLACES as u64).for_each(|number| shares.bring(user(number), 1));
         let found = shares.look().len();
         assert!(found <= PLACES && found > PLACES / 2, "{found}");
         for _ in 1..QUIET_LOOKS {
-            shares.begin(user(0));
+            shares.bring(user(0), 1);
             assert!(shares.look().len() == found);
         }
         assert_eq!(shares.look().len(), 1, "only one had loads");

@@ -247,15 +247,19 @@ impl On {
         if endpoint.path() == "/" {
             endpoint.set_path("/v1/traces");
         }
+        let failed = |text: String| TraceError::Exporter { endpoint: endpoint.clone(), text };
+        // A redirect would carry the headers, which may be secrets, to another host.
+        let client = reqwest_otlp::Client::builder().redirect(reqwest_otlp::redirect::Policy::none());
+        let client = client.timeout(ANSWER).build().map_err(|error| failed(error.to_string()))?;
         let exporter = SpanExporter::builder()
             .with_http()
+            .with_http_client(client)
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(endpoint.as_str())
             .with_timeout(ANSWER)
             .with_headers(named(headers.reveal())?)
             .build();
-        let mut exporter = exporter
-            .map_err(|error| TraceError::Exporter { endpoint: endpoint.clone(), text: error.to_string() })?;
+        let mut exporter = exporter.map_err(|error| failed(error.to_string()))?;
         let resource = Resource::builder_empty().with_attributes([
             KeyValue::new("service.name", "tributary"),
             KeyValue::new("service.instance.id", instance),

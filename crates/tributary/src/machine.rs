@@ -1,4 +1,4 @@
-//! The memory of the machine, or of the part of it that a container has.
+//! The memory of the machine, or of the part of it that a container has, and its pages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,15 @@ pub(crate) fn memory_bytes() -> Option<u64> {
         fs::read_to_string(file).ok()?.trim().parse::<u64>().ok()
     });
     limits.chain([machine]).min()
+}
+
+/// Keeps the kernel from giving this process huge pages, which the allocator asks for. A load or a query uses a part of each for a
+/// moment, and the kernel clears all of it (`docs/adr/0112-small-pages.md`).
+pub(crate) fn use_small_pages() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
+        eprintln!("tributary: cannot do without huge pages: {error}");
+    }
 }
 
 /// The machine's memory from the text of `/proc/meminfo`.
@@ -45,6 +54,13 @@ fn limit_files(groups: &str, root: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_kernel_gives_small_pages_only() {
+        use_small_pages();
+        assert!(rustix::thread::transparent_huge_pages_are_disabled().expect("the kernel says it"));
+    }
 
     #[test]
     fn the_least_limit_of_machine_and_groups_counts() {

@@ -99,6 +99,7 @@ impl Sources {
 
 fn main() -> ExitCode {
     modes::keep_private();
+    machine::use_small_pages();
     // Each connection is an open file. Shells and services often allow 1,024 of them, and let a program ask for more.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         eprintln!("tributary: cannot raise the limit of open files: {error}");

@@ -72,7 +72,11 @@ impl Job {
 
     /// When its next run begins; `None`: not before the job is changed, or its run has ended.
     fn due_ms(&self) -> Option<i64> {
-        if *self.runs.borrow() { None } else { self.record.lock().due_ms() }
+        if self.is_under_way() { None } else { self.record.lock().due_ms() }
+    }
+
+    fn is_under_way(&self) -> bool {
+        *self.runs.borrow()
     }
 
     /// Ends the run under way, and waits until nothing of it runs any more.
@@ -235,13 +239,15 @@ impl ServerJobs {
     /// # Errors
     /// There is no such job, or it has ended.
     pub(crate) async fn pause_scheduled(&self, principal: &Principal, name: &str) -> Result<(), SqlError> {
-        let _changing = self.scheduled.changing.lock().await;
+        let changing = self.scheduled.changing.lock().await;
         let job = self.own_scheduled(principal, name)?;
         let state = job.record().state;
         if state != State::Running {
             return Err(wrong(format!("Can't pause job {name} in the state {}", state.name())));
         }
         self.change_scheduled(&job, |record| record.state = State::Paused).await?;
+        // Other jobs don't wait for the end of this one's run.
+        drop(changing);
         job.interrupt().await;
         Ok(())
     }
@@ -268,16 +274,25 @@ impl ServerJobs {
         name: &str,
         if_exists: bool,
     ) -> Result<(), SqlError> {
-        let _changing = self.scheduled.changing.lock().await;
         let job = match self.own_scheduled(principal, name) {
             Err(_) if if_exists => return Ok(()),
             job => job?,
         };
-        self.change_scheduled(&job, |record| record.state = State::Paused).await?;
-        job.interrupt().await;
-        self.catalog.delete_job(&self.scheduled.node, SourceId(job.id)).await?;
-        self.scheduled.all.lock().remove(&job.id);
-        Ok(())
+        loop {
+            let changing = self.scheduled.changing.lock().await;
+            if !self.scheduled.all.lock().contains_key(&job.id) {
+                return Ok(());
+            }
+            self.change_scheduled(&job, |record| record.state = State::Paused).await?;
+            if !job.is_under_way() {
+                self.catalog.delete_job(&self.scheduled.node, SourceId(job.id)).await?;
+                self.scheduled.all.lock().remove(&job.id);
+                return Ok(());
+            }
+            // Other jobs don't wait for the end of this one's run. Somebody may resume it meanwhile.
+            drop(changing);
+            job.interrupt().await;
+        }
     }
 
     /// The runs that are due, and how long nothing else is; each has begun for the catalog, and is under way until

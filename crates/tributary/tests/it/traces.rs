@@ -92,6 +92,37 @@ fn below(collector: &Collector, parent: &Span) -> Vec<String> {
 }
 
 #[test]
+fn a_redirect_of_the_collector_is_not_followed() {
+    let (other, collector) = (Collector::start(), TcpListener::bind("127.0.0.1:0").expect("a port"));
+    let url = format!("http://{}", collector.local_addr().expect("an address"));
+    let elsewhere = format!("{}/v1/traces", other.url);
+    let asked = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for mut stream in collector.incoming().map_while(Result::ok) {
+            let answer = format!(
+                "HTTP/1.1 307 Temporary Redirect\r\nLocation: {elsewhere}\r\nContent-Length: 0\r\n\r\n"
+            );
+            let mut piece = [0; 4096];
+            // The answer need not wait for the whole request.
+            if stream.read(&mut piece).is_ok_and(|count| count > 0)
+                && stream.write_all(answer.as_bytes()).is_ok()
+            {
+                *counted.lock().expect("no test panicked with it") += 1;
+                drop(stream.read_to_end(&mut Vec::new()));
+            }
+        }
+    });
+    let server = Server::with_settings(&[("otlp_endpoint", &url), ("otlp_headers", "api-key=secret")]);
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE d");
+    let codes = "SELECT COUNT(*) FROM information_schema.problems WHERE CODE = 'COLLECTOR_FAILS'";
+    wait_until("the collector is said to fail", || client.rows(codes) == [["1"]]);
+    assert!(*asked.lock().expect("no test panicked with it") > 0);
+    assert!(other.spans().is_empty(), "the headers went to another host");
+}
+
+#[test]
 fn loads_and_statements_of_each_door_are_spans_with_their_stages() {
     let collector = Collector::start();
     let server = Server::with_settings(&[("otlp_endpoint", &collector.url)]);

@@ -13,6 +13,7 @@ use crate::deep::{OnDeepStack, planned};
 use crate::error::{plan_error, table_error};
 use crate::explain::{self, ReadTables};
 use crate::functions::dates::zone::{self, SessionZone};
+use crate::join_order::{AsWritten, with_join_order};
 use crate::meaning::lateral_views::LateralViews;
 use crate::meaning::operators::{CoercionRule, OperatorPlanner};
 use crate::meaning::rewrite::Rewritten;
@@ -74,18 +75,18 @@ const PLANNED_MAX: usize = 16;
 const COLLECTED_BYTES: usize = 128 << 20;
 const COLLECTED_ROWS: usize = 2 << 20;
 
-/// Zones whose states are kept.
-const ZONES_KEPT_MAX: usize = 256;
+/// States that are kept, of other zones and without a reordering of joins.
+const STATES_KEPT_MAX: usize = 256;
 
 /// Answers queries over the tables of a [`Namespace`]: those visible to one user. All engines of a server are derived from one
 /// ([`QueryEngine::with_namespace`]) and share its memory limit.
 #[derive(Clone)]
 pub struct QueryEngine {
     namespace: Arc<dyn Namespace>,
-    /// In UTC.
+    /// In UTC, with joins in the cheapest order.
     state: State,
-    /// In other zones, by their seconds ahead of UTC.
-    in_zones: Arc<Mutex<HashMap<i32, State>>>,
+    /// In other zones, by their seconds ahead of UTC, and whether joins are reordered.
+    others: Arc<Mutex<HashMap<(i32, bool), State>>>,
     /// Statements that are planned at a time.
     places: Arc<Semaphore>,
     store_url: ObjectStoreUrl,
@@ -162,7 +163,8 @@ impl QueryEngine {
         analyzer.rules.extend(analyzer_rules(in_use));
         let mut physical_rules = physical_rules(in_use);
         physical_rules.push(joins_give_way());
-        let mut optimizer_rules = interleaved(optimizer_rules(in_use), &(Arc::new(StopRule) as _));
+        let optimizer_rules = with_join_order(optimizer_rules(in_use));
+        let mut optimizer_rules = interleaved(optimizer_rules, &(Arc::new(StopRule) as _));
         optimizer_rules.push(Arc::new(LastRule));
         let state = SessionStateBuilder::new()
             .with_config(config(options.target_partitions))
@@ -176,7 +178,7 @@ impl QueryEngine {
         planners.extend(state.expr_planners().iter().cloned());
         let state = SessionStateBuilder::new_from_existing(state).with_expr_planners(planners);
         let places = Arc::new(Semaphore::new(PLANNED_MAX));
-        Ok(Self { namespace, state: built(state), in_zones: Arc::default(), places, store_url })
+        Ok(Self { namespace, state: built(state), others: Arc::default(), places, store_url })
     }
 
     /// The same engine over what somebody else may see.
@@ -488,20 +490,23 @@ impl QueryEngine {
         }
     }
 
-    /// The state that plans and runs the session's statements: its zone is part of the options that plans carry.
+    /// The state that plans and runs the session's statements: its zone is part of the options that plans carry, and so is whether
+    /// joins are reordered.
     fn state_of(&self, session: &SessionView) -> State {
         let offset = zone::offset_of(session.zone(), session.now_unix_micros);
-        if offset == 0 {
+        let reorders = session.reorders_joins();
+        if offset == 0 && reorders {
             return Arc::clone(&self.state);
         }
-        let mut in_zones = self.in_zones.lock();
+        let mut others = self.others.lock();
         // Zones are a few dozen; a client that sets one for each statement does not fill the memory.
-        if in_zones.len() >= ZONES_KEPT_MAX && !in_zones.contains_key(&offset) {
-            in_zones.clear();
+        if others.len() >= STATES_KEPT_MAX && !others.contains_key(&(offset, reorders)) {
+            others.clear();
         }
-        let state = in_zones.entry(offset).or_insert_with(|| {
+        let state = others.entry((offset, reorders)).or_insert_with(|| {
             let mut config = self.state.config().clone();
             config.options_mut().extensions.insert(SessionZone { utc_offset_seconds: offset });
+            config.options_mut().extensions.insert(AsWritten { is_on: !reorders });
             let state = SessionStateBuilder::new_from_existing(SessionState::clone(&self.state));
             built(state.with_config(config))
         });

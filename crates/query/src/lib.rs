@@ -11,6 +11,7 @@ mod error;
 mod explain;
 mod facts;
 mod functions;
+mod join_order;
 mod meaning;
 mod model;
 mod namespace;

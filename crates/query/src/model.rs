@@ -143,6 +143,12 @@ impl SessionView {
         self.variables.get("show_hidden_columns").is_some_and(|value| value == "true")
     }
 
+    /// Whether joins run in the cheapest order instead of the written one.
+    #[must_use]
+    pub fn reorders_joins(&self) -> bool {
+        self.variables.get("disable_join_reorder").is_none_or(|value| value != "true")
+    }
+
     /// The name of the session's time zone as the functions over time take it.
     #[must_use]
     pub fn zone(&self) -> &str {

@@ -113,8 +113,8 @@ variables! {
     disable_colocate_plan: bool = false, flag(), Kept;
     /// A tuning variable of Doris; answers are the same.
     disable_file_cache: bool = false, flag(), Kept;
-    /// A tuning variable of Doris; answers are the same.
-    disable_join_reorder: bool = false, flag(), Kept;
+    /// true: joins run in the order in which they are written, not in the cheapest one.
+    disable_join_reorder: bool = false, flag(), Obeyed;
     /// A tuning variable of Doris; answers are the same.
     disable_nereids_expression_rules: String = "".into(), text(), Kept;
     /// A tuning variable of Doris; answers are the same.

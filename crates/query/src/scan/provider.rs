@@ -20,7 +20,9 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, DFSchema, DataFusionError, Result, ScalarValue, Statistics};
+use datafusion::common::{
+    Column, ColumnStatistics, DFSchema, DataFusionError, Result, ScalarValue, Statistics,
+};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::datasource::physical_plan::parquet::ParquetRowSelection;
@@ -148,6 +150,27 @@ impl SnapshotProvider {
         let name = format!("{}.{}", self.snapshot.def.db, self.snapshot.def.name);
         let arrays = arrays.iter().flat_map(RecordBatch::columns).cloned().collect();
         Ok(ScanTraits { name, columns: Arc::clone(&self.schema), paths, arrays })
+    }
+
+    /// How many rows it has.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.snapshot.rows()
+    }
+
+    /// The estimates of a column, by its position, from data files; none if most rows are in memory.
+    #[must_use]
+    pub fn estimate(&self, column: usize) -> ColumnStatistics {
+        let files = &self.snapshot.files;
+        let is_known = files.len() <= estimates::FILES_MAX
+            && self.snapshot.memtable_rows() * 2 <= self.snapshot.rows()
+            && column < self.physical.fields().len();
+        match is_known {
+            true => {
+                estimates::of_column(&self.snapshot, &self.bounds, self.physical.field(column).name(), None)
+            }
+            false => ColumnStatistics::new_unknown(),
+        }
     }
 
     /// The positions of the columns to read, in order.

@@ -4,6 +4,7 @@
 
 mod common;
 mod explain;
+mod join_order;
 mod result;
 mod slt;
 mod texts;

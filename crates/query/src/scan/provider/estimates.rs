@@ -12,7 +12,7 @@ use datafusion_functions_aggregate_common::min_max::{max_batch, min_batch};
 use tributary_table::{FileBounds, Snapshot};
 
 /// Above this number of files bounds are not looked up: planning would take longer than it gains.
-const FILES_MAX: usize = 1024;
+pub(super) const FILES_MAX: usize = 1024;
 
 /// Fills in the estimates of `columns` of the data files, which are `files`; the others stay unknown.
 pub(super) fn fill(
@@ -33,7 +33,8 @@ pub(super) fn fill(
     }
 }
 
-fn of_column(
+/// The estimates of the column with this name in data files: of all of them, or only of the `read` ones.
+pub(super) fn of_column(
     snapshot: &Snapshot,
     bounds: &FileBounds,
     name: &str,

@@ -22,7 +22,7 @@ mod report;
 mod schema_change;
 mod server;
 mod suite;
-mod tpch;
+mod suites;
 
 pub use client::{closed_loop, http as stream_load, mysql};
 pub use data::{FIRST_ID, IdForm, Order, Request};

@@ -10,7 +10,7 @@ use crate::long_run::LongRun;
 use crate::report;
 use crate::server::Address;
 use crate::suite::{Suite, Target};
-use crate::tpch::Tpch;
+use crate::suites::{self, SSB, TPCH};
 use crate::{insert_select, logins, parquet_load, partitions, query, schema_change};
 use clap::{Args, Subcommand};
 use std::net::IpAddr;
@@ -168,7 +168,7 @@ enum Test {
         /// All queries of this suite instead, over data of its own
         #[arg(long)]
         suite: Option<QuerySuite>,
-        /// The suite's scale factor; answers are checked at 1
+        /// The suite's scale factor; answers to TPC-H are checked at 1
         #[arg(long, default_value_t = 1.0, requires = "suite")]
         scale: f64,
         /// Asks plain DataFusion the suite's queries, too, over the same data files
@@ -246,7 +246,10 @@ enum Test {
 /// A public suite of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum QuerySuite {
+    /// TPC-H
     Tpch,
+    /// The Star Schema Benchmark, with rows derived from those of TPC-H
+    Ssb,
 }
 
 /// A measurement compared with DataFusion, for a number of rows and of runs.
@@ -259,9 +262,13 @@ impl Bench {
     /// The server, a load or the check of its rows failed.
     pub fn run(self) -> Result<(), BenchError> {
         let target = self.common.target()?;
-        if let Test::Query { suite: Some(QuerySuite::Tpch), scale, compare, duckdb, .. } = self.test {
+        if let Test::Query { suite: Some(suite), scale, compare, duckdb, .. } = self.test {
             let runs = self.common.runs.max(3);
-            return Tpch { scale, runs, compare, duckdb }.run(&target);
+            let suite = match suite {
+                QuerySuite::Tpch => &TPCH,
+                QuerySuite::Ssb => &SSB,
+            };
+            return suites::Run { suite, scale, runs, compare, duckdb }.run(&target);
         }
         let beside_datafusion: Option<(Measure, u64)> = match self.test {
             Test::Query { rows, .. } => Some((query::run, rows)),

@@ -1,12 +1,7 @@
 //! The tables and the 22 queries of TPC-H, with the parameters of the validation run (TPC-H specification, revision 3.0.1, section 2.4),
 //! as MySQL, DuckDB and DataFusion all read them: intervals are added up, and the view of query 15 is a `WITH`.
 
-/// A table: its name, its columns, and the key by which it is sorted.
-pub struct TableOf {
-    pub name: &'static str,
-    pub columns: &'static str,
-    pub key: &'static str,
-}
+use crate::suites::TableOf;
 
 /// The tables.
 pub const TABLES: [TableOf; 8] = [

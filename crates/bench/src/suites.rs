@@ -1,10 +1,10 @@
-//! The 22 queries of TPC-H, client included, beside plain DataFusion and DuckDB over the same data files: each round asks all of them
+//! Public suites of queries, client included, beside plain DataFusion and DuckDB over the same data files: each round asks all of them
 //! in turn, so that a machine that slows down slows all.
 
-mod answers;
-mod data;
 mod duckdb;
-mod queries;
+mod loads;
+mod ssb;
+mod tpch;
 
 use crate::cell::settle;
 use crate::client::mysql::Mysql;
@@ -13,15 +13,44 @@ use crate::query::{live_files, median};
 use crate::report::table::grouped;
 use crate::suite::Target;
 use duckdb::DuckDb;
-use queries::QUERIES;
+pub use ssb::SSB;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+pub use tpch::TPCH;
 use tributary_yardstick::Yardstick;
 
-/// A run of the suite.
-pub struct Tpch {
-    /// 1 is a gigabyte of text, with 6 million rows of lineitem.
+/// A suite: tables, their rows, and queries.
+pub struct Suite {
+    name: &'static str,
+    tables: &'static [TableOf],
+    queries: fn() -> Vec<Asking>,
+    /// The rows of a table at a scale factor, with a separator behind each value.
+    rows: fn(&str, f64) -> Rows,
+    /// Compares the answer to a query, by its number from 1 on, with the right one at scale factor 1, as far as that is known.
+    check: Option<fn(usize, &[Vec<String>]) -> Result<(), BenchError>>,
+}
+
+/// Rows of a table.
+type Rows = Box<dyn Iterator<Item = String>>;
+
+/// A table: its name, its columns, and the key by which it is sorted.
+pub struct TableOf {
+    pub name: &'static str,
+    pub columns: &'static str,
+    pub key: &'static str,
+}
+
+/// A query.
+pub struct Asking {
+    pub name: String,
+    pub sql: &'static str,
+}
+
+/// A run of a suite.
+pub struct Run {
+    pub suite: &'static Suite,
+    /// At 1, the largest table has 6 million rows.
     pub scale: f64,
     /// Rounds that count, after one that does not.
     pub runs: usize,
@@ -61,15 +90,15 @@ impl Asked {
     }
 }
 
-impl Tpch {
-    /// Loads, asks, and prints medians and ratios. At scale factor 1 answers are compared with the specification's, at others the
-    /// numbers of their rows with each other.
+impl Run {
+    /// Loads, asks, and prints medians and ratios. Answers are compared with the right ones where these are known, and the numbers of
+    /// their rows with each other.
     ///
     /// # Errors
     /// A load or a query failed, or an answer is wrong.
     pub fn run(&self, target: &Target) -> Result<(), BenchError> {
         let server = target.server()?;
-        let rows = data::load(&server, self.scale)?;
+        let rows = loads::load(&server, self.suite, self.scale)?;
         settle(&server)?;
         let mut files = BTreeMap::<String, Vec<PathBuf>>::new();
         for file in live_files(&server)? {
@@ -90,7 +119,8 @@ impl Tpch {
         }
         let count: usize = files.values().map(Vec::len).sum();
         println!(
-            "TPC-H at scale factor {}: {} rows in {count} data files; medians of {} runs in ms",
+            "{} at scale factor {}: {} rows in {count} data files; medians of {} runs in ms",
+            self.suite.name,
             self.scale,
             grouped(rows as f64),
             self.runs
@@ -105,34 +135,36 @@ impl Tpch {
         println!("| --- |{}", " ---: |".repeat(2 * names.len() - 1));
         // Sums of the logarithms of times.
         let mut sums = vec![0.0; asked.len()];
-        for (at, query) in QUERIES.iter().enumerate() {
+        let queries = (self.suite.queries)();
+        for (at, query) in queries.iter().enumerate() {
             let times = self.times(at + 1, query, asked)?;
             sums.iter_mut().zip(&times).for_each(|(sum, time)| *sum += time.ln());
-            print_row(&format!("Q{}", at + 1), &times);
+            print_row(&query.name, &times);
         }
-        let means: Vec<f64> = sums.iter().map(|sum| (sum / QUERIES.len() as f64).exp()).collect();
+        let means: Vec<f64> = sums.iter().map(|sum| (sum / queries.len() as f64).exp()).collect();
         print_row("geometric mean", &means);
         Ok(())
     }
 
     /// The median times of a query in ms, of each one that is asked.
-    fn times(&self, number: usize, query: &str, asked: &mut [Asked]) -> Result<Vec<f64>, BenchError> {
+    fn times(&self, number: usize, query: &Asking, asked: &mut [Asked]) -> Result<Vec<f64>, BenchError> {
         let mut times = vec![Vec::with_capacity(self.runs); asked.len()];
         for round in 0..=self.runs {
             let (mut counts, mut rows) = (Vec::new(), Vec::new());
             for (one, times) in asked.iter_mut().zip(&mut times) {
-                let (took, count) = one.ask(query, &mut rows)?;
+                let (took, count) = one.ask(query.sql, &mut rows)?;
                 counts.push(count);
                 if round > 0 {
                     times.push(took);
                 }
             }
-            if round == 0 && (self.scale - 1.0).abs() < f64::EPSILON {
-                answers::check(number, &rows)?;
+            let check = self.suite.check.filter(|_| round == 0 && (self.scale - 1.0).abs() < f64::EPSILON);
+            if let Some(check) = check {
+                check(number, &rows)?;
             }
             if counts.iter().any(|count| *count != counts[0]) {
                 let names: Vec<String> = asked.iter().map(Asked::name).collect();
-                let what = format!("TPC-H query {number}: {counts:?} rows of {names:?}");
+                let what = format!("{} {}: {counts:?} rows of {names:?}", self.suite.name, query.name);
                 return Err(BenchError::Verification(what));
             }
         }

@@ -1,17 +1,12 @@
-//! Rows of TPC-H, made as `dbgen` makes them and loaded by Stream Load.
+//! Tables of a suite, created and loaded by Stream Load.
 
-use super::queries::TABLES;
+use super::Suite;
 use crate::client::closed_loop::Reply;
 use crate::client::http;
 use crate::error::BenchError;
 use crate::server::Server;
-use std::fmt::{Display, Write as _};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use tpchgen::generators::{
-    CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator, PartSuppGenerator,
-    RegionGenerator, SupplierGenerator,
-};
 
 /// Bytes of a load.
 const LOAD_BYTES: usize = 64 << 20;
@@ -20,11 +15,11 @@ const LOAD_BYTES: usize = 64 << 20;
 ///
 /// # Errors
 /// A statement or a load failed.
-pub fn load(server: &Server, scale: f64) -> Result<u64, BenchError> {
+pub fn load(server: &Server, suite: &Suite, scale: f64) -> Result<u64, BenchError> {
     let mut client = server.connect("")?;
     client.query("CREATE DATABASE IF NOT EXISTS bench")?;
     let mut rows = 0;
-    for table in &TABLES {
+    for table in suite.tables {
         client.query(&format!("DROP TABLE IF EXISTS bench.{} FORCE", table.name))?;
         client.query(&format!(
             "CREATE TABLE bench.{} ({}) DUPLICATE KEY({key}) DISTRIBUTED BY HASH({key}) BUCKETS 1",
@@ -33,16 +28,7 @@ pub fn load(server: &Server, scale: f64) -> Result<u64, BenchError> {
             key = table.key
         ))?;
         let mut loads = Loads { server, table: table.name, text: String::new(), rows: 0 };
-        match table.name {
-            "region" => loads.all(RegionGenerator::new(scale, 1, 1).iter()),
-            "nation" => loads.all(NationGenerator::new(scale, 1, 1).iter()),
-            "part" => loads.all(PartGenerator::new(scale, 1, 1).iter()),
-            "supplier" => loads.all(SupplierGenerator::new(scale, 1, 1).iter()),
-            "partsupp" => loads.all(PartSuppGenerator::new(scale, 1, 1).iter()),
-            "customer" => loads.all(CustomerGenerator::new(scale, 1, 1).iter()),
-            "orders" => loads.all(OrderGenerator::new(scale, 1, 1).iter()),
-            _ => loads.all(LineItemGenerator::new(scale, 1, 1).iter()),
-        }?;
+        loads.all((suite.rows)(table.name, scale))?;
         eprintln!("loaded {}: {} rows", table.name, loads.rows);
         rows += loads.rows;
     }
@@ -59,13 +45,11 @@ struct Loads<'a> {
 }
 
 impl Loads<'_> {
-    fn all(&mut self, rows: impl Iterator<Item = impl Display>) -> Result<(), BenchError> {
+    fn all(&mut self, rows: impl Iterator<Item = String>) -> Result<(), BenchError> {
         let mut given = 0;
         for row in rows {
             given += 1;
-            // `dbgen` ends a row with a separator.
-            let _ = write!(self.text, "{row}");
-            self.text.pop();
+            self.text.push_str(row.strip_suffix('|').unwrap_or(&row));
             self.text.push('\n');
             if self.text.len() >= LOAD_BYTES {
                 self.send()?;

@@ -59,8 +59,8 @@ pub enum TableError {
     #[error("a deletion vector of {rows} rows is larger than Delta Lake allows; delete fewer rows at a time")]
     VectorTooLarge { rows: u64 },
     #[error(
-        "the data file '{file}' was written by another program and is not divided into partitions. \
-         Read the table without PARTITION, with a condition on its columns"
+        "the data file '{file}' was written by another program and is not divided into partitions yet; the next compaction \
+         of the table divides it. Read the table without PARTITION, with a condition on its columns"
     )]
     Undivided { file: String },
     #[error("the Delta log failed while {doing}: {}", without_backtrace(source))]

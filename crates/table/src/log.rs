@@ -19,7 +19,7 @@ mod reading;
 mod replay;
 mod state;
 
-pub(crate) use state::{LogChange, LogState, count_rows};
+pub(crate) use state::{LogChange, LogState, Strays, count_rows};
 
 use entries::LogFiles;
 pub(crate) use entries::{LogPart, log_part};

@@ -510,6 +510,9 @@ impl Ddl {
             // Rows in the log from an earlier partition of the same values do not belong to the new one.
             self.ingest.cut(&table, added).await?;
         }
+        if dropped.is_some() {
+            table.divide().await.map_err(table_error)?;
+        }
         let new = self.replace_def(&old, new).await?;
         if let Err(error) = table.alter(Arc::clone(&new)).await {
             return Err(self.take_back(&old, &new, table_error(error)).await);

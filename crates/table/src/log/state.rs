@@ -14,7 +14,7 @@ use parquet::file::metadata::ParquetMetaDataReader;
 use std::collections::{BTreeMap, HashSet};
 use std::str::FromStr;
 use std::sync::Arc;
-use tributary_types::{ColumnId, SchemaVersion, TableSchema, Version};
+use tributary_types::{ColumnId, PartitionId, SchemaVersion, TableSchema, Version};
 
 /// The end of a Parquet file that is read to find its footer, in bytes.
 const FOOTER_GUESS_BYTES: u64 = 64 * 1024;
@@ -40,6 +40,15 @@ pub(crate) struct LogState {
     /// Unreferenced files of deletion vectors, and when that was first seen, in milliseconds since the Unix epoch: the log does
     /// not record it.
     pub(crate) unused_vectors: BTreeMap<String, i64>,
+    pub(crate) strays: Strays,
+}
+
+/// Files of a table with partitions whose rows have none.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Strays {
+    /// The id that the next partition was to get when that was found: a later one may take their rows.
+    pub(crate) next: Option<PartitionId>,
+    pub(crate) files: HashSet<String>,
 }
 
 /// How the set of live files differs between two states. A file whose deletes have changed is in both.
@@ -63,6 +72,7 @@ impl LogState {
             checkpoint_actions: 0,
             cleaned_ms: 0,
             unused_vectors: BTreeMap::new(),
+            strays: Strays::default(),
         }
     }
 
@@ -118,6 +128,7 @@ impl LogState {
             checkpoint_actions: 0,
             cleaned_ms: 0,
             unused_vectors: BTreeMap::new(),
+            strays: Strays::default(),
         })
     }
 
@@ -162,6 +173,7 @@ impl LogState {
             checkpoint_actions: 0,
             cleaned_ms: 0,
             unused_vectors: BTreeMap::new(),
+            strays: Strays::default(),
         })
     }
 
@@ -197,8 +209,10 @@ impl LogState {
         }
         let uncheckpointed = self.uncheckpointed + (fresh.version - self.version.min(fresh.version));
         let unused_vectors = std::mem::take(&mut self.unused_vectors);
+        let strays = std::mem::take(&mut self.strays);
         let (checkpoint_actions, cleaned_ms) = (self.checkpoint_actions, self.cleaned_ms);
-        *self = Self { live, uncheckpointed, checkpoint_actions, cleaned_ms, unused_vectors, ..fresh };
+        *self =
+            Self { live, uncheckpointed, checkpoint_actions, cleaned_ms, unused_vectors, strays, ..fresh };
         LogChange { gone, added }
     }
 }

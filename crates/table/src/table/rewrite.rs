@@ -6,6 +6,7 @@ pub(super) mod commit;
 pub(super) mod compact;
 pub(super) mod copy;
 pub(super) mod delete;
+pub(super) mod divide;
 pub(super) mod flush;
 pub(super) mod sweep;
 pub(super) mod update;

@@ -10,6 +10,7 @@ use crate::ddl::Ddl;
 use crate::ddl::bin::{refused, shown_id, still_loading};
 use crate::ddl::change::switching::{Rest, loads_go_on};
 use crate::ddl::change::turns::TableTurn;
+use crate::ddl::tables::table_error;
 use std::sync::Arc;
 use tributary_catalog::RecycledPartition;
 use tributary_ddl::{Change, Dropped, Effect, KeptPartition, NewPartitions, Recycled};
@@ -39,6 +40,8 @@ impl Ddl {
         dropped: Partitions,
         rest: Rest,
     ) -> Result<(), SqlError> {
+        // Before loads are held.
+        table.divide().await.map_err(table_error)?;
         let switched = Arc::clone(table);
         let work = |ddl: Arc<Self>, halt: Arc<Halt>| async move {
             ddl.drop_and_keep(&switched, dropped, &halt).await

@@ -13,6 +13,7 @@ use crate::access::interrupt::Interrupt;
 use crate::ddl::Ddl;
 use crate::ddl::change::switching::{Rest, loads_go_on};
 use crate::ddl::change::turns::TableTurn;
+use crate::ddl::tables::table_error;
 use std::sync::Arc;
 use tributary_ddl::{Beside, Change, Effect, NewPartitions, Replaced};
 use tributary_ingest::{Halt, PartitionSwitch};
@@ -206,6 +207,8 @@ impl Ddl {
             partitions: Arc::new(replacement.partitions),
             moved: replacement.moved,
         };
+        // Before loads are held.
+        table.divide().await.map_err(table_error)?;
         let switched = Arc::clone(table);
         let work = |ddl: Arc<Self>, halt: Arc<Halt>| async move {
             let (ingest, table) = (&*ddl.ingest, &*switched);

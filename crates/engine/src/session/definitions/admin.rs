@@ -5,6 +5,7 @@ use crate::access::accounts::{ChangedUser, NewUser};
 use crate::access::interrupt::Interrupt;
 use crate::access::{Object, Privilege};
 use crate::answer::Answer;
+use crate::ddl::tables::table_error;
 use crate::node::clock::date_time;
 use crate::session::EngineSession;
 use crate::session::compat::Warning;
@@ -122,6 +123,7 @@ impl EngineSession {
         };
         match cut {
             Some(cut) => {
+                self.interrupt().wait(table.divide()).await?.map_err(table_error)?;
                 self.interrupt().wait(engine.ingest.cut(&table, cut)).await??;
             }
             None => {

@@ -49,6 +49,9 @@ impl EngineSession {
         };
         // An UPDATE would have to find its rows again.
         let _turn = self.turn_to_change(&table).await?;
+        if places.is_some() {
+            self.interrupt().wait(table.divide()).await?.map_err(table_error)?;
+        }
         let view = self.view();
         let interrupt = self.interrupt().or_after(self.query_timeout());
         let (queries, view, table) = (&self.queries, &view, &table);

@@ -5,6 +5,7 @@
 
 use crate::access::Privilege;
 use crate::answer::Answer;
+use crate::ddl::tables::table_error;
 use crate::load::{self, Load, Overwrites};
 use crate::session::EngineSession;
 use crate::session::rows::insert::{begin_failed, check_computes, row_queries, value_rows};
@@ -44,6 +45,9 @@ impl EngineSession {
         }
         let overwrites = overwritten(&def, &insert)?;
         let _claim = self.engine.loads.overwrites.claim(&def, &overwrites)?;
+        if !matches!(overwrites, Overwrites::All) {
+            self.interrupt().wait(table.divide()).await?.map_err(table_error)?;
+        }
         let label = insert.label.as_deref().map(Label::new).transpose()?;
         if let Some(answer) = Box::pin(self.loaded_before(&table, label.as_ref())).await? {
             return Ok(answer);

@@ -56,8 +56,16 @@ impl Table {
             // Neither the log's files nor its metadata change.
             return self.swap_schema(&new_def, &[]);
         }
-        self.swap_schema(&new_def, &[])?;
-        let mut state = self.lock_log().await?;
+        let mut state = if cut::drops(&before.def, &new_def) {
+            let mut state = self.lock_log().await?;
+            self.take_in_newest(&mut state).await?;
+            self.divide_locked(&mut state).await?;
+            self.swap_schema(&new_def, &[])?;
+            state
+        } else {
+            self.swap_schema(&new_def, &[])?;
+            self.lock_log().await?
+        };
         if let Err(error) = self.log_schema(&mut state, &new_def).await {
             self.unflushed.lock().log_behind = true;
             tracing::warn!(table = new_def.name, %error, "the Delta log will have the schema change with the next flush");
@@ -219,8 +227,10 @@ impl Table {
             change: None,
         };
         let committed = match self.commit(state, goal).await {
-            // Others changed files whose rows have to be settled first.
-            Err(TableError::Raced { .. }) if self.unique.is_some() => Ok(Committed::Void),
+            // Others changed files whose rows have to be settled or divided first.
+            Err(TableError::Raced { attempts, .. }) if self.unique.is_some() || attempts == 1 => {
+                Ok(Committed::Void)
+            }
             ended => ended,
         };
         self.show_stored(&stored, false);

@@ -42,7 +42,8 @@ impl Table {
         from.flush().await?;
         let pairs: HashMap<PartitionId, PartitionId> = pairs.iter().copied().collect();
         let files: Vec<LiveFile> = {
-            let state = from.lock_log().await?;
+            let mut state = from.lock_log().await?;
+            from.divide_locked(&mut state).await?;
             let snapshot = from.snapshot();
             self.check_columns(&snapshot.def)?;
             if !mem_is_empty(&snapshot) || from.unflushed.lock().pending().is_some() {
@@ -144,6 +145,7 @@ impl Table {
             if !mem_is_empty(&self.snapshot()) || self.unflushed.lock().pending().is_some() {
                 return Err(TableError::Busy { table: self.def().name.clone() });
             }
+            self.divide_locked(&mut state).await?;
             let mut keys = match &self.unique {
                 Some(unique) => Some(unique.keys.lock().await),
                 None => None,

@@ -73,6 +73,14 @@ pub(in crate::table) fn only_adds(old: &TableDef, new: &TableDef) -> bool {
     is_same && before.without(after).list.is_empty()
 }
 
+/// Whether a partition is gone in a definition.
+pub(in crate::table) fn drops(old: &TableDef, new: &TableDef) -> bool {
+    let (Some(before), Some(after)) = (old.partitioning.partitions(), new.partitioning.partitions()) else {
+        return false;
+    };
+    before.list.iter().any(|partition| after.by_id(partition.id).is_none())
+}
+
 /// The rows of the batch that have a partition. Where no partition was ever dropped that is all of them, because rows without one were
 /// rejected when they were decoded.
 pub(in crate::table) fn with_partition(

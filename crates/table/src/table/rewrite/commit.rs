@@ -172,13 +172,17 @@ impl Table {
         {
             // Files of an entry whose answer was lost, from before their partition was truncated.
             let unflushed = self.unflushed.lock();
-            change.added.retain(|file| !unflushed.is_cut(&goal.def, file, file.version()));
+            let version = |file: &LiveFile| file.version().max(next.app_version);
+            change.added.retain(|file| !unflushed.is_cut(&goal.def, file, version(file)));
         }
         let is_foreign = !change.gone.is_empty() || !change.added.is_empty();
         if let Some(keys) = &mut keys {
             change.added.iter_mut().for_each(|file| file.settled = Settled::Older);
             self.remember_orphans(keys, superseded, &change.gone).await?;
         }
+        let is_to_divide = self.has_unlogged_cut(&next)
+            && goal.def.partitioning.partitions().is_some()
+            && change.added.iter().any(|file| file.file.partition.is_none());
         // From here on nothing waits or fails: the state and the snapshot have the change together.
         *state = next;
         let persisted = state.app_version;
@@ -195,8 +199,8 @@ impl Table {
                 goal.files.entry(file.path().to_owned()).or_insert(file);
             }
         }
-        if self.unique.is_some() && is_foreign {
-            // Which of their rows are superseded is unknown: the next user settles them first.
+        if is_to_divide || self.unique.is_some() && is_foreign {
+            // Which of their rows are cut or superseded is unknown: the next user divides or settles them first.
             let location = self.root.log.location().to_owned();
             return Err(TableError::Raced { location, attempts: 1 });
         }

@@ -1,7 +1,7 @@
 //! Few files of the target size instead of many small ones.
 
 use crate::error::TableError;
-use crate::file::LiveFile;
+use crate::file::{LiveFile, Settled};
 use crate::log::LogState;
 use crate::table::Table;
 use crate::table::change::light::Replacement;
@@ -53,6 +53,9 @@ impl Table {
         }
         if self.is_updating() {
             return Ok(None);
+        }
+        if self.has_undivided() {
+            self.divide().await?;
         }
         let (snapshot, inputs) = {
             let state = self.lock_log().await?;
@@ -119,7 +122,7 @@ impl Table {
         let target = self.root.options.target_file_bytes.get();
         let mut by_partition: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (place, file) in files.iter().enumerate() {
-            if file.live_bytes() < target / 4 * 3 && has(&state.live, file) {
+            if file.live_bytes() < target / 4 * 3 && is_known(file) && has(&state.live, file) {
                 by_partition.entry(file.file.partition).or_default().push((place, file));
             }
         }
@@ -165,6 +168,12 @@ fn alike(
     Some((small, chosen.0))
 }
 
+/// Whether it is known which rows of a file are superseded: of one that another engine has written it is not before the next settling,
+/// which would not look into a copy of it.
+fn is_known(file: &LiveFile) -> bool {
+    file.settled != Settled::Older
+}
+
 /// How many rows a rewrite of a file may have to retain although they are deleted, by the paths of files.
 type KeptDeletions = HashMap<String, u64>;
 
@@ -173,7 +182,7 @@ fn most_deleted(files: &[LiveFile], state: &LogState, kept: &KeptDeletions) -> O
     let is_worth_it = |file: &&LiveFile| {
         let kept = kept.get(file.path()).copied().unwrap_or_default();
         let deleted = file.deleted_rows().saturating_sub(kept);
-        deleted * ROWS_OF_DELETED >= file.file.rows.max(1) && has(&state.live, file)
+        deleted * ROWS_OF_DELETED >= file.file.rows.max(1) && is_known(file) && has(&state.live, file)
     };
     files.iter().filter(is_worth_it).max_by_key(|file| file.deleted_rows()).cloned()
 }

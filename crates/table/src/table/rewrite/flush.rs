@@ -22,7 +22,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tributary_types::{TableDef, Version};
 
-/// How often a flush of a table with unique keys starts over because of entries by others.
+/// How often a flush starts over because of entries by others.
 const RACES_MAX: u32 = 3;
 
 /// The result of a flush.
@@ -78,7 +78,7 @@ impl Table {
         Ok(report)
     }
 
-    /// [`Table::flush_locked`], again while others write to the log of a table with keys.
+    /// [`Table::flush_locked`], again while others write files to the log whose rows have to be settled or divided first.
     pub(in crate::table) async fn flush_racing(
         &self,
         state: &mut LogState,
@@ -87,8 +87,12 @@ impl Table {
         let mut races = 0;
         loop {
             match self.flush_locked(state, progress.clone()).await {
-                // The snapshot has the other writer's changes now, which are settled first.
-                Err(TableError::Raced { .. }) if self.unique.is_some() && races < RACES_MAX => races += 1,
+                // The snapshot has the other writer's changes now.
+                Err(TableError::Raced { attempts, .. })
+                    if (self.unique.is_some() || attempts == 1) && races < RACES_MAX =>
+                {
+                    races += 1;
+                }
                 ended => return ended,
             }
         }
@@ -100,6 +104,9 @@ impl Table {
         progress: Option<Progress>,
     ) -> Result<Option<FlushReport>, TableError> {
         self.end_doubt(state).await?;
+        if self.has_unlogged_cut(state) {
+            self.divide_locked(state).await?;
+        }
         let frozen = match &self.unique {
             Some(unique) => self.freeze_settled(unique).await?,
             None => self.freeze(),

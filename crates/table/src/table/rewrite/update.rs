@@ -108,7 +108,7 @@ impl Table {
     }
 
     /// Whether rows were removed by a truncation that the Delta log does not have.
-    fn has_unlogged_cut(&self, state: &LogState) -> bool {
+    pub(in crate::table) fn has_unlogged_cut(&self, state: &LogState) -> bool {
         let unflushed = self.unflushed.lock();
         unflushed.truncated_at > state.app_version
             || unflushed.cut_at.values().any(|cut| *cut > state.app_version)

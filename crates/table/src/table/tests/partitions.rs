@@ -1,9 +1,12 @@
 use super::files::nothing_is_left;
+use crate::file::LiveFile;
+use crate::log::{Written, commit_info};
 use crate::options::StoreOptions;
 use crate::testing::{
     Bench, Fault, column, expected, logged, publish, read_files, rows, rows_of, two_columns, visible,
 };
 use crate::{Publication, Table};
+use deltalake_core::kernel::Action;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -363,4 +366,165 @@ async fn a_key_of_an_emptied_partition_begins_anew() {
     assert_eq!(visible(&table).await, expected([1, 2, 11]));
     table.flush().await.unwrap();
     assert_eq!(logged(&table).await, expected([1, 2, 11]));
+}
+
+async fn ids(table: &Table) -> Vec<i64> {
+    let id = |row: String| row.split('|').next().and_then(|id| id.parse().ok());
+    visible(table).await.into_iter().filter_map(id).collect()
+}
+
+/// Another engine puts all rows of the Delta table into one file, and these ones into another. Both are of no partition.
+async fn others_optimize(bench: &Bench, def: &TableDef, brought: impl IntoIterator<Item = i64>) {
+    let partitioning = two_columns().partitioning.clone();
+    let engine = bench.store.open(&Arc::new(TableDef { partitioning, ..def.clone() })).await.unwrap();
+    let mut added = Vec::new();
+    for ids in [ids(&engine).await, brought.into_iter().collect()] {
+        let mut writer = engine.new_file_writer().unwrap();
+        writer.append(rows(ids)).await.unwrap();
+        added.extend(writer.finish().await.unwrap().into_files());
+    }
+    let snapshot = engine.snapshot();
+    let removed = snapshot.files.iter().map(|live| Action::Remove(live.to_remove(false, 0)));
+    let added = added.into_iter().map(|file| LiveFile::from(file).to_add(&two_columns().schema, false));
+    let actions: Vec<Action> = removed.chain(added.map(Action::Add)).collect();
+    let version = snapshot.delta_version.unsigned_abs() + 1;
+    let written = engine.root().log.write(version, commit_info("OPTIMIZE", false, &[]), &actions).await;
+    assert_eq!(written.unwrap(), Written::Yes);
+}
+
+/// Whether all files are of partitions, and the snapshot and the log have these ids.
+async fn has_divided(table: &Table, ids: &[i64]) {
+    assert_eq!(visible(table).await, expected(ids.iter().copied()));
+    assert_eq!(logged(table).await, expected(ids.iter().copied()));
+    assert!(table.snapshot().files.iter().all(|live| live.file.partition.is_some()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_of_other_engines_are_divided_before_a_partition_is_emptied_or_dropped() {
+    let bench = Bench::new();
+    let def = by_ids(10, 4);
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [1, 11, 21, 31]);
+    publish(&table, [2, 12, 22, 32]);
+    table.flush().await.unwrap();
+    others_optimize(&bench, &def, [3, 13]).await;
+    table.divide().await.unwrap();
+    has_divided(&table, &[1, 2, 3, 11, 12, 13, 21, 22, 31, 32]).await;
+    assert_eq!(table.snapshot().files.len(), 4);
+    cut(&table, 2);
+    assert_eq!(visible(&table).await, expected([1, 2, 3, 21, 22, 31, 32]));
+    table.flush().await.unwrap();
+    has_divided(&table, &[1, 2, 3, 21, 22, 31, 32]).await;
+    others_optimize(&bench, &def, []).await;
+    table.alter(without(&def, 3)).await.unwrap();
+    has_divided(&table, &[1, 2, 3, 31, 32]).await;
+    let again = bench.store.open(&without(&def, 3)).await.unwrap();
+    has_divided(&again, &[1, 2, 3, 31, 32]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_other_engines_commit_before_a_cut_is_in_the_log_is_cut_too() {
+    let bench = Bench::new();
+    let def = by_ids(10, 3);
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [1, 11, 21]);
+    table.flush().await.unwrap();
+    cut(&table, 2);
+    publish(&table, [12, 22]);
+    // The engine still sees all rows.
+    others_optimize(&bench, &def, []).await;
+    table.flush().await.unwrap();
+    has_divided(&table, &[1, 12, 21, 22]).await;
+    // What it brings later is not cut.
+    others_optimize(&bench, &def, [13]).await;
+    publish(&table, [2]);
+    table.flush().await.unwrap();
+    table.divide().await.unwrap();
+    has_divided(&table, &[1, 2, 12, 13, 21, 22]).await;
+    publish(&table, [3]);
+    table.flush().await.unwrap();
+    has_divided(&table, &[1, 2, 3, 12, 13, 21, 22]).await;
+    let again = bench.store.open(&def).await.unwrap();
+    has_divided(&again, &[1, 2, 3, 12, 13, 21, 22]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_other_engines_without_a_partition_are_divided_once() {
+    let bench = Bench::new();
+    let def = by_ids(10, 2);
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [1, 11]);
+    table.flush().await.unwrap();
+    others_optimize(&bench, &def, [99]).await;
+    table.divide().await.unwrap();
+    let divided = table.snapshot();
+    assert_eq!(divided.files.len(), 3);
+    table.divide().await.unwrap();
+    assert_eq!(table.snapshot().delta_version, divided.delta_version, "the file of 99 stays as it is");
+    cut(&table, 2);
+    table.flush().await.unwrap();
+    assert_eq!(visible(&table).await, expected([1, 99]));
+    let mut with = Partitions::clone(table.def().partitioning.partitions().unwrap());
+    let bound = |value| vec![Bound::Value(PartitionValue::Int(value))];
+    with.add("p9", PartitionRows::Range { lower: bound(90), upper: bound(100) }, BTreeMap::new());
+    let with = TableDef { partitioning: Partitioning::By(with.into()), ..TableDef::clone(&def) };
+    table.alter(Arc::new(with)).await.unwrap();
+    table.divide().await.unwrap();
+    has_divided(&table, &[1, 99]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_compaction_divides_a_single_file_of_another_engine() {
+    let bench = Bench::new();
+    let def = by_ids(10, 3);
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [1, 11, 21]);
+    table.flush().await.unwrap();
+    others_optimize(&bench, &def, []).await;
+    publish(&table, [2]);
+    table.flush().await.unwrap();
+    assert!(table.snapshot().in_partitions(&[true, false, false]).is_err());
+    table.compact().await.unwrap();
+    has_divided(&table, &[1, 2, 11, 21]).await;
+    let first = table.snapshot().in_partitions(&[true, false, false]).unwrap();
+    assert_eq!(first.rows(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_in_files_of_other_engines_are_divided_with_what_superseded_them() {
+    let bench = Bench::new();
+    let def = Arc::new(TableDef { keys: KeyModel::Unique, ..TableDef::clone(&by_ids(10, 3)) });
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [1, 11, 21]);
+    table.flush().await.unwrap();
+    // A later row of 1, before the engine's file is known.
+    publish(&table, [1, 12]);
+    others_optimize(&bench, &def, []).await;
+    table.divide().await.unwrap();
+    cut(&table, 2);
+    table.flush().await.unwrap();
+    has_divided(&table, &[1, 21]).await;
+    has_divided(&bench.store.open(&def).await.unwrap(), &[1, 21]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_of_other_engines_are_settled_before_a_compaction_copies_them() {
+    let bench = Bench::new();
+    let def = Arc::new(TableDef { keys: KeyModel::Unique, ..TableDef::clone(&two_columns()) });
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [1, 2]);
+    table.flush().await.unwrap();
+    publish(&table, [1, 3]);
+    // The first row of 1 is superseded, which the log does not have.
+    assert_eq!(visible(&table).await, expected([1, 2, 3]));
+    others_optimize(&bench, &def, [9]).await;
+    let mut state = table.lock_log().await.unwrap();
+    table.take_in_others(&mut state).await.unwrap();
+    drop(state);
+    table.compact_from(2).await.unwrap();
+    assert_eq!(visible(&table).await, expected([1, 2, 3, 9]));
+    table.flush().await.unwrap();
+    table.compact_from(2).await.unwrap();
+    assert_eq!(visible(&table).await, expected([1, 2, 3, 9]));
+    assert_eq!(logged(&table).await, expected([1, 2, 3, 9]));
 }

@@ -11,6 +11,7 @@ mod format;
 mod jobs;
 mod link;
 mod load;
+mod nodes;
 mod operations;
 mod progress;
 mod recycled;
@@ -27,6 +28,7 @@ pub use url::{BadPostgresUrl, PostgresOptions, PostgresUrl};
 
 use crate::error::CatalogError;
 use crate::jobs::{JobRecord, PositionRecord};
+use crate::nodes::{HeardNode, NodeSign};
 use crate::rows::TABLES;
 use crate::sqlite::SqliteStore;
 use crate::store::{Applied, FrozenStore, Garbage, Loaded, Operation, Revision, Store, Stored};
@@ -204,6 +206,19 @@ impl Store for PostgresStore {
 
     async fn owner(&self) -> Stored<Option<(String, String)>> {
         progress::owner(&self.link).await.map(Some).map_err(self.failed("say whose it is"))
+    }
+
+    async fn say_node(&self, sign: &NodeSign) -> Stored<Vec<HeardNode>> {
+        nodes::say(&self.link, sign).await.map_err(self.failed("note that a node lives"))?;
+        self.heard_nodes().await
+    }
+
+    async fn heard_nodes(&self) -> Stored<Vec<HeardNode>> {
+        nodes::heard(&self.link).await.map_err(self.failed("say which nodes live"))
+    }
+
+    async fn unsay_node(&self, name: &str) -> Stored<()> {
+        nodes::unsay(&self.link, name).await.map_err(self.failed("note that a node ends"))
     }
 
     async fn load(&self) -> Stored<Loaded> {

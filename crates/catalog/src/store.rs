@@ -10,6 +10,7 @@ pub(crate) mod contract;
 
 use crate::error::CatalogError;
 use crate::jobs::{JobRecord, PositionRecord};
+use crate::nodes::{HeardNode, NodeSign};
 use crate::recycled::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
 use crate::transactions::TxnRecord;
 use crate::trouble::CatalogTrouble;
@@ -228,6 +229,18 @@ pub(crate) trait Store: Send + Sync + Debug {
     /// The catalog's id and the server that owns it, if several can reach it.
     async fn owner(&self) -> Stored<Option<(String, String)>> {
         Ok(None)
+    }
+    /// Notes that a node lives, and returns those that were heard of.
+    async fn say_node(&self, _sign: &NodeSign) -> Stored<Vec<HeardNode>> {
+        Ok(Vec::new())
+    }
+    /// The nodes that were heard of in the last hour.
+    async fn heard_nodes(&self) -> Stored<Vec<HeardNode>> {
+        Ok(Vec::new())
+    }
+    /// Forgets a node that ends.
+    async fn unsay_node(&self, _name: &str) -> Stored<()> {
+        Ok(())
     }
     /// Waits for the change under way; no other begins until the value is dropped.
     async fn freeze(&self) -> Stored<Box<dyn FrozenStore>>;

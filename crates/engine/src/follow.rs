@@ -175,14 +175,19 @@ impl Follower {
         drop(as_of.wait_for(|known| known.is_some_and(|known| known >= wanted)).await);
     }
 
+    /// How old the rows that are here may be. `None`: the writer was not heard of.
+    pub fn age(&self) -> Option<Duration> {
+        self.as_of.borrow().map(|as_of| as_of.elapsed())
+    }
+
     /// How old the rows that are here may be, in seconds: endless if the writer was not heard of.
     pub fn age_seconds(&self) -> f64 {
-        self.as_of.borrow().map_or(f64::INFINITY, |as_of| as_of.elapsed().as_secs_f64())
+        self.age().map_or(f64::INFINITY, |age| age.as_secs_f64())
     }
 
     /// Why queries are refused, or will be: what is here is older than `limit`, or does not get newer.
     pub fn complaint(&self, limit: Duration) -> Option<Complaint> {
-        let age = self.as_of.borrow().map(|as_of| as_of.elapsed());
+        let age = self.age();
         let is_old = !limit.is_zero() && age.is_none_or(|age| age > limit);
         let cause = self.trouble.lock().clone();
         if !is_old && cause.is_none() {

@@ -4,6 +4,7 @@
 
 mod live;
 pub(crate) mod namespace;
+pub(crate) mod nodes;
 
 use crate::access::Access;
 use namespace::{EngineNamespace, Facts, RejectId};

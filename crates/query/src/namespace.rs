@@ -186,6 +186,8 @@ pub enum LiveTable {
     FileCache,
     /// `followed_tables`
     FollowedTables,
+    /// `nodes`
+    Nodes,
     /// `server_memory`
     Memory,
     /// `table_work`

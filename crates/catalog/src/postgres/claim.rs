@@ -7,6 +7,7 @@
 use super::errors::{PgError, Sql, failed_to};
 use super::format;
 use super::link::{Held, Link};
+use super::nodes;
 use super::progress;
 use crate::error::CatalogError;
 use crate::store::Stored;
@@ -90,6 +91,7 @@ async fn claim_once(link: &Link, held: &Held, claim: &Claim<'_>, place: &str) ->
         }
         format::create(session).await.map_err(&failed)?;
     }
+    session.batch(nodes::TABLE).await.map_err(&failed)?;
     session.batch("BEGIN").await.map_err(&failed)?;
     let found = found(held).await.map_err(&failed)?;
     judge(&found, claim, place)?;

@@ -9,6 +9,7 @@ use crate::error::CatalogError;
 use crate::jobs::{JobRecord, PositionRecord};
 use crate::location::CatalogLocation;
 use crate::moves::{copy_to_postgres, copy_to_sqlite};
+use crate::nodes::{HeardNode, NodeSign};
 use crate::recycled::{RecycledPartition, RecycledTable};
 use crate::rows::TABLES;
 use crate::sqlite::SqliteStore;
@@ -147,6 +148,47 @@ async fn a_claim_says_whether_the_process_before_it_may_be_running() {
     second.close().await;
     let (_third, claimed) = database.claimed("n", Some(&claimed.id)).await.unwrap();
     assert_eq!((claimed.epoch, claimed.is_takeover), (3, false), "the one before has ended");
+}
+
+#[tokio::test]
+async fn nodes_that_share_a_catalog_hear_of_one_another() {
+    let database = Database::default();
+    let (owner, _) = database.claimed("n", None).await.unwrap();
+    let reader = PostgresStore::read(&database.options).await.unwrap();
+    let sign = |name: &str, reads_only, rows_age_ms| NodeSign {
+        name: name.to_owned(),
+        reads_only,
+        host: "db1".to_owned(),
+        query_port: 9030,
+        http_port: 8030,
+        flight_port: None,
+        version: "v".to_owned(),
+        since_ms: 7,
+        rows_age_ms,
+    };
+    let names = |nodes: &[HeardNode]| nodes.iter().map(|node| node.sign.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&owner.say_node(&sign("n", false, Some(0))).await.unwrap()), ["n"]);
+    let heard = reader.say_node(&sign("a", true, None)).await.unwrap();
+    assert_eq!(names(&heard), ["a", "n"]);
+    assert_eq!(heard[0].sign, sign("a", true, None));
+    assert!(heard[1].heard < Duration::from_secs(60), "{heard:?}");
+    reader.say_node(&sign("a", true, Some(5))).await.unwrap();
+    assert_eq!(reader.heard_nodes().await.unwrap()[0].sign.rows_age_ms, Some(5));
+    database.run("UPDATE tributary.heard_nodes SET heard = now() - interval '61 min' WHERE name = 'n'");
+    assert_eq!(names(&reader.heard_nodes().await.unwrap()), ["a"]);
+    reader.say_node(&sign("a", true, Some(5))).await.unwrap();
+    assert_eq!(
+        listed(&database.run("SELECT name FROM tributary.heard_nodes")),
+        BTreeSet::from(["a".to_owned()])
+    );
+    reader.unsay_node("a").await.unwrap();
+    assert_eq!(owner.heard_nodes().await.unwrap(), []);
+    database.run(
+        "INSERT INTO tributary.heard_nodes SELECT 'x' || number, '{}', now() FROM generate_series(1, 1000) number",
+    );
+    assert_eq!(owner.say_node(&sign("n", false, Some(0))).await.unwrap(), [], "the table is full");
+    database.run("DROP TABLE tributary.heard_nodes");
+    assert_eq!(reader.heard_nodes().await.unwrap(), [], "the writer is of an earlier version");
 }
 
 #[tokio::test]
@@ -471,7 +513,7 @@ async fn copies_have_every_table_of_both_stores() {
         .flat_map(|table| table.columns.iter().map(|(column, _)| format!("{}|{column}", table.table)))
         .collect();
     let of_postgres = database.run(
-        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'tributary' AND table_name <> 'catalog'",
+        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'tributary' AND table_name NOT IN ('catalog', 'heard_nodes')",
     );
     assert_eq!(listed(&of_postgres), of_copies);
     let dir = tempfile::tempdir().unwrap();

@@ -41,6 +41,8 @@ use crate::node::table_storage;
 use crate::node::wal_dirs::{self, WalDirs};
 use crate::queries::Queries;
 use crate::queries::namespace::{EngineNamespace, Facts, OtherMemory, ShownJobs};
+use crate::queries::nodes::Nodes;
+use crate::variables::VERSION_COMMENT;
 use crate::verify::Verifier;
 use crate::watch::{self, Looked, Sizes, Watch};
 use futures::{StreamExt, TryStreamExt};
@@ -53,7 +55,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
-use tributary_catalog::Catalog;
+use tributary_catalog::{Catalog, NodeSign};
 use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, Ownership, RecoveryReport};
 use tributary_query::{QueryEngine, QueryOptions, Spill};
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
@@ -71,6 +73,10 @@ const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
 const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
 /// How often nodes that read are told how far the tables' files are.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
+/// How often nodes that share a catalog say that they live.
+const NODES_INTERVAL: Duration = Duration::from_secs(5);
+/// How often it is looked whether this node has ports that it can name.
+const PORTS_INTERVAL: Duration = Duration::from_millis(100);
 /// How often the process looks whether it was frozen.
 const OWNER_INTERVAL: Duration = Duration::from_secs(1);
 /// Minimum interval for checking the recycle bin, which happens at least once per retention time.
@@ -214,6 +220,7 @@ impl Engine {
                 metrics.registry(),
             )?),
             catalog: Arc::clone(&catalog),
+            nodes: Nodes::default(),
             processes: Arc::default(),
             ingest: Arc::clone(&ingest),
             store: Arc::clone(&store),
@@ -338,6 +345,7 @@ impl Engine {
             self.repeat("watching", Self::watch),
             self.repeat("writing_audit", Self::write_audit),
             self.repeat("sending_traces", Self::send_traces),
+            self.repeat("telling_nodes", Self::tell_nodes),
         ];
         if self.follower.is_some() {
             tasks.push(self.repeat("following", Self::follow));
@@ -439,6 +447,39 @@ impl Engine {
             }
         }
         PROGRESS_INTERVAL
+    }
+
+    /// Says to nodes that share the catalog that this one lives, and learns which others do.
+    async fn tell_nodes(self: Arc<Self>) -> Duration {
+        let Some(ports) = self.facts.ports.get().copied() else { return PORTS_INTERVAL };
+        let own = NodeSign {
+            name: self.facts.node.clone(),
+            reads_only: self.follower.is_some(),
+            host: self.facts.host.clone(),
+            query_port: ports.mysql,
+            http_port: ports.http,
+            flight_port: ports.flight,
+            version: VERSION_COMMENT.to_lowercase().replace(' ', "-"),
+            since_ms: self.facts.started_unix_ms,
+            rows_age_ms: match &self.follower {
+                Some(follower) => {
+                    follower.age().map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX))
+                }
+                None => Some(0),
+            },
+        };
+        let is_former = self.follower.is_none() && self.ownership.lost_to().is_some();
+        let heard = if is_former { Err(None) } else { self.catalog.say_node(&own).await.map_err(Some) };
+        let heard = match heard {
+            Ok(heard) => heard,
+            Err(error) => {
+                // A database that is away is a problem of its own, and a reader's user may only read it.
+                tracing::debug!(?error, "other nodes were not told that this one lives");
+                self.catalog.heard_nodes().await.unwrap_or_default()
+            }
+        };
+        self.facts.nodes.heard(own, heard);
+        NODES_INTERVAL
     }
 
     /// Notes that the process runs. It waits for nothing: a pause is taken for a freeze.
@@ -547,6 +588,9 @@ impl Engine {
             && let Err(error) = self.catalog.tell_end().await
         {
             tracing::warn!(%error, "nodes that read were not told that the tables are complete");
+        }
+        if let Err(error) = self.catalog.unsay_node(&self.facts.node).await {
+            tracing::debug!(%error, "other nodes were not told that this one ends");
         }
         self.catalog.close().await;
     }

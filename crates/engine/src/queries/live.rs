@@ -4,6 +4,7 @@
 
 use super::namespace::Facts;
 use super::namespace::RejectId;
+use super::nodes;
 use crate::access::events::Event;
 use crate::node::clock::{date_time, date_time_ms};
 use crate::node::options::SettingView;
@@ -45,12 +46,14 @@ pub(super) fn rows(
         LiveTable::Memory if shows_server() => memory(facts),
         LiveTable::TableWork => table_work(facts, shows),
         LiveTable::FollowedTables => followed_tables(facts, shows),
+        LiveTable::Nodes if shows_server() => nodes::rows(facts),
         LiveTable::Logs
         | LiveTable::Samples
         | LiveTable::Events
         | LiveTable::Settings
         | LiveTable::FileCache
-        | LiveTable::Memory => Vec::new(),
+        | LiveTable::Memory
+        | LiveTable::Nodes => Vec::new(),
     }
 }
 

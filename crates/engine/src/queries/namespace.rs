@@ -10,6 +10,7 @@ use crate::files::FileReading;
 use crate::node::clock::date_time;
 use crate::node::options::{Ports, ServerSettings, StorageRoot};
 use crate::queries::live;
+use crate::queries::nodes::Nodes;
 use crate::variables::{VERSION_COMMENT, Variables};
 use crate::watch::Watch;
 use futures::future::BoxFuture;
@@ -33,6 +34,7 @@ use tributary_types::{
 /// The common part of all users' views, with which the engine looks up names and connections.
 pub(crate) struct Facts {
     pub catalog: Arc<Catalog>,
+    pub nodes: Nodes,
     pub names: Arc<Names>,
     pub limits: Arc<Limits>,
     pub processes: Arc<Processes>,

@@ -138,6 +138,58 @@ fn a_reader_answers_like_the_writer_and_changes_nothing() {
     assert_eq!(shown, versions, "it reads without the writer, too");
 }
 
+#[test]
+fn the_nodes_of_a_cluster_know_of_one_another_and_only_the_writer_takes_loads() {
+    let cluster = Cluster::new();
+    let mut writer = cluster.server(&[]);
+    let mut client = writer.connect();
+    let mut readers = [cluster.reader(&[]), cluster.reader(&[])];
+    let nodes = "SELECT ROLE, QUERY_PORT, HTTP_PORT, FLIGHT_PORT, VERSION LIKE 'tributary-%', SINCE > '2020-01-01', HEARD_MS < 60000, \
+                 ROWS_AGE_MS < 60000 FROM information_schema.nodes ORDER BY ROLE DESC";
+    let row = |role: &str, server: &Server| {
+        format!("{role}|{}|{}|NULL|1|1|1|1", server.mysql_port(), server.http_port())
+    };
+    let mut expected: Vec<String> = readers.iter().map(|reader| row("READER", reader)).collect();
+    expected.sort();
+    expected.insert(0, row("WRITER", &writer));
+    let sorted = |client: &mut Client| {
+        let mut rows = client.rows(nodes);
+        rows[1..].sort();
+        rows
+    };
+    wait_until("the writer knows of its readers", || sorted(&mut client) == expected);
+    let mut of_reader = readers[0].connect();
+    wait_until("a reader knows of the others", || sorted(&mut of_reader) == expected);
+    assert_eq!(client.rows("SHOW BACKENDS").len(), 1, "no loads for readers");
+    client.ok("CREATE USER eve");
+    let mut eve = Client::connect_as("eve", writer.mysql_port()).expect("eve may log in");
+    assert!(eve.rows("SELECT * FROM information_schema.nodes").is_empty());
+    // One ends in order, one without a word.
+    assert!(readers[0].stop().success());
+    readers[1].kill();
+    wait_until("the one that has ended is gone", || {
+        client.value("SELECT COUNT(*) FROM information_schema.nodes WHERE ROLE = 'READER'") == "1"
+    });
+    wait_until("the other is not heard of", || {
+        client.value("SELECT HEARD_MS > 8000 FROM information_schema.nodes WHERE ROLE = 'READER'") == "1"
+    });
+    assert!(writer.stop().success());
+    readers[0].start_again();
+    let mut of_reader = readers[0].connect();
+    wait_until("the writer is gone", || {
+        of_reader.value("SELECT COUNT(*) FROM information_schema.nodes WHERE ROLE = 'WRITER'") == "0"
+    });
+}
+
+#[test]
+fn a_node_without_others_is_the_only_one() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let nodes = "SELECT ROLE, QUERY_PORT, HEARD_MS < 60000, ROWS_AGE_MS FROM information_schema.nodes";
+    wait_until("it knows itself", || !client.rows(nodes).is_empty());
+    assert_eq!(client.rows(nodes), [format!("WRITER|{}|1|0", server.mysql_port())]);
+}
+
 #[track_caller]
 fn refuses_changes(reader: &Server, client: &mut Client) {
     for statement in [

@@ -24,7 +24,7 @@ pub(super) const COLLATION: &str = "utf8mb4_0900_bin";
 const LOAD_JOBS: &str = "JOB_ID LABEL STATE PROGRESS TYPE ETL_INFO TASK_INFO ERROR_MSG CREATE_TIME ETL_START_TIME ETL_FINISH_TIME LOAD_START_TIME LOAD_FINISH_TIME URL JOB_DETAILS TRANSACTION_ID ERROR_TABLETS USER COMMENT FIRST_ERROR_MSG DB_NAME";
 
 /// Tables and their columns; `#` marks whole numbers.
-pub(super) const TABLES: [(&str, &str); 60] = [
+pub(super) const TABLES: [(&str, &str); 61] = [
     (
         "tables",
         "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_TYPE ENGINE VERSION# ROW_FORMAT TABLE_ROWS# AVG_ROW_LENGTH# DATA_LENGTH# MAX_DATA_LENGTH# INDEX_LENGTH# DATA_FREE# AUTO_INCREMENT# CREATE_TIME UPDATE_TIME CHECK_TIME TABLE_COLLATION CHECKSUM# CREATE_OPTIONS TABLE_COMMENT",
@@ -180,6 +180,7 @@ pub(super) const TABLES: [(&str, &str); 60] = [
         "SAMPLED_AT EVERY_SECONDS# LOADED_ROWS_PER_SECOND# LOGGED_BYTES_PER_SECOND# LOADS_PER_SECOND# GROUPS_PER_SECOND# REJECTED_ROWS_PER_SECOND# SYNCS_PER_SECOND# LOAD_MEMORY_BYTES# WAL_LIVE_BYTES# RESIDENT_BYTES# WAITING_LOADS# CONNECTIONS# RUNNING_STATEMENTS#",
     ),
     ("server_events", "TIME KIND USER CLIENT TEXT"),
+    ("nodes", "NAME ROLE HOST QUERY_PORT# HTTP_PORT# FLIGHT_PORT# VERSION SINCE HEARD_MS# ROWS_AGE_MS#"),
     ("followed_tables", "TABLE_SCHEMA TABLE_NAME DELTA_VERSION# AGE_MS# ERROR"),
     ("file_cache_statistics", "BE_ID# BE_IP CACHE_PATH METRIC_NAME METRIC_VALUE#"),
     ("server_memory", "OWNER BYTES# LIMIT_BYTES# SETTING"),
@@ -230,6 +231,7 @@ pub(super) fn fill(name: &str, grid: &mut Grid, namespace: &dyn Namespace, sessi
             namespace.live(LiveTable::RejectedRows).into_iter().for_each(|row| grid.push(row));
         }
         "problems" => namespace.live(LiveTable::Problems).into_iter().for_each(|row| grid.push(row)),
+        "nodes" => namespace.live(LiveTable::Nodes).into_iter().for_each(|row| grid.push(row)),
         "server_memory" => namespace.live(LiveTable::Memory).into_iter().for_each(|row| grid.push(row)),
         "table_work" => namespace.live(LiveTable::TableWork).into_iter().for_each(|row| grid.push(row)),
         "jobs" => namespace.jobs(JobKind::Every).into_iter().for_each(|row| grid.push(row)),

@@ -84,7 +84,8 @@ impl Plan {
         let audits = beside.one_in(3);
         // A restored backup is another server's.
         let wakes = beside.one_in(3) && !backups;
-        Self {
+        let keeps_rows = beside.one_in(2);
+        let plan = Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
             unique_tables: dice.pick(&[0, 0, 50, 100]),
             aggregate_tables,
@@ -122,6 +123,18 @@ impl Plan {
             full_disk: if calm { 0 } else { dice.pick(&[0, 0, 30]) },
             unreadable: if calm { 0 } else { dice.pick(&[0, 0, 20]) },
             lost_answers: if calm { 0 } else { dice.pick(&[0, 0, 40]) },
+        };
+        if wakes { plan.with_sleepers(keeps_rows) } else { plan }
+    }
+
+    /// The plan in which processes are frozen rather than lost with their machine, and, if they keep rows, have much to flush when
+    /// they wake.
+    fn with_sleepers(self, keeps_rows: bool) -> Self {
+        let power_off = self.power_off.min(20);
+        let rounds = self.rounds + 1;
+        if keeps_rows {
+            return Self { power_off, rounds, flush_bytes: 1 << 20, flush_age_ms: 60_000, ..self };
         }
+        Self { power_off, rounds, ..self }
     }
 }

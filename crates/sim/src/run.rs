@@ -205,6 +205,7 @@ fn start(world: &Rc<World>, with_faults: bool) -> bool {
         {
             let (of_task, world) = (Rc::clone(&started), Rc::clone(world));
             world.clone().machine.spawn_local(async move {
+                sleepers::let_wake(&world).await;
                 let process = Process::start(&world.hardware, &world.plan, salt, &world.is_dead).await;
                 *of_task.borrow_mut() = Some(process);
             });
@@ -534,7 +535,8 @@ fn die(world: &World) {
     let power_is_off = world.hardware.disk.is_off();
     sleepers::fall_asleep(world);
     end_process(world);
-    if power_is_off || world.throw(|dice| dice.one_in(2)) {
+    let crashes_one_in = if world.plan.wakes { 5 } else { 2 };
+    if power_is_off || world.throw(|dice| dice.one_in(crashes_one_in)) {
         world.hardware.disk.crash(world.throw(Dice::next));
         world.sleepers.borrow_mut().clear();
     } else {

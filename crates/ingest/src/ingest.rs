@@ -32,7 +32,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tributary_decode::Counts;
-use tributary_table::{Table, UnpublishedFiles};
+use tributary_table::{Table, TableError, UnpublishedFiles};
 use tributary_types::lock::{Rank, Ranked};
 use tributary_types::{
     GroupCommitMode, Label, LoadName, Partitions, TableDef, TableId, TransactionKind, TransactionStatus,
@@ -613,6 +613,28 @@ impl Ingest {
     /// The table is unchanged.
     pub async fn cut(&self, table: &Table, partitions: Partitions) -> Result<Version, IngestError> {
         self.truncate_or_cut(table, Some(partitions)).await
+    }
+
+    /// Gives a table a definition that lacks these partitions: their rows are removed on return. [`Ingest::verify`] knows that they
+    /// go from one place after the other.
+    ///
+    /// # Errors
+    /// Those of [`Table::alter`].
+    pub async fn drop_partitions(
+        &self,
+        table: &Table,
+        new: Arc<TableDef>,
+        dropped: Partitions,
+    ) -> Result<(), TableError> {
+        let departure = table.departure();
+        table.alter(new).await?;
+        if let Err(error) = self.cut(table, dropped).await {
+            // A partition of such rows is not added before a cut of it is in the log.
+            departure.stays();
+            let table = table.def().table_ref();
+            tracing::warn!(%table, %error, "rows of dropped partitions stay in the write-ahead log for now");
+        }
+        Ok(())
     }
 
     async fn truncate_or_cut(&self, table: &Table, cut: Option<Partitions>) -> Result<Version, IngestError> {

@@ -44,12 +44,7 @@ async fn drop_one(world: &Rc<World>, table: &Arc<Table>) {
     note!(world.trace, "drop part", table.id().0, ids[0].0, "table {}: {:?}", table.id(), dropped.list);
     let is_met = |load| partitions::has_load(&dropped, load);
     world.model.borrow_mut().wipe_of_loads_begins(table.id(), is_met);
-    let is_done = put(world, table, &old, left).await;
-    if is_done {
-        let ingest = Arc::clone(&world.process().ingest);
-        // Its rows are already removed, and it is not added again before a cut is in the log.
-        drop(ingest.cut(table, dropped).await);
-    }
+    let is_done = put(world, table, &old, left, Some(dropped)).await;
     if !world.is_alive() {
         return;
     }
@@ -80,19 +75,30 @@ async fn add(world: &Rc<World>, table: &Arc<Table>, rows: PartitionRows) -> bool
             return false;
         }
     }
-    let is_done = put(world, table, &old, after).await;
+    let is_done = put(world, table, &old, after, None).await;
     world.count(|counts| counts.added_partitions += u64::from(is_done));
     is_done
 }
 
-/// Whether the table has these partitions then.
-async fn put(world: &World, table: &Table, old: &Arc<TableDef>, partitions: Partitions) -> bool {
+/// Whether the table has these partitions then, and no others, which `dropped` are.
+async fn put(
+    world: &World,
+    table: &Table,
+    old: &Arc<TableDef>,
+    partitions: Partitions,
+    dropped: Option<Partitions>,
+) -> bool {
     let partitioning = Partitioning::By(Arc::new(partitions));
     let new = Arc::new(TableDef { partitioning, ..TableDef::clone(old) });
     if world.process().table(table.id()).is_none() || world.hardware.catalog.put_table(&new).is_err() {
         return false;
     }
-    if table.alter(new).await.is_ok() {
+    let ingest = Arc::clone(&world.process().ingest);
+    let changed = match dropped {
+        Some(dropped) => ingest.drop_partitions(table, new, dropped).await,
+        None => table.alter(new).await,
+    };
+    if changed.is_ok() {
         return true;
     }
     if world.is_alive() {

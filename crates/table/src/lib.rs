@@ -37,9 +37,9 @@ pub use place::storage::TableStorage;
 pub use place::store::TableStore;
 pub use place::traffic::StoreTraffic;
 pub use table::{
-    CompactReport, CopiedFiles, DeleteReport, DeltaFacts, FlushReport, FoundRows, KeptFile, KeyFinder,
-    Leaving, ObjectRoot, OwnRows, Publication, Recast, Replaced, RowUpdate, SchemaChange, Staleness, Stuck,
-    SweepReport, Table, TableCut, Watch, changed_def,
+    CompactReport, CopiedFiles, DeleteReport, DeltaFacts, Departure, FlushReport, FoundRows, KeptFile,
+    KeyFinder, Leaving, ObjectRoot, OwnRows, Publication, Recast, Replaced, RowUpdate, SchemaChange,
+    Staleness, Stuck, SweepReport, Table, TableCut, Watch, changed_def,
 };
 pub use view::memtable::MemPart;
 pub use view::schema::physical_arrow;

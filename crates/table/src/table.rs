@@ -27,6 +27,7 @@ pub use publish::find::KeyFinder;
 pub use publish::own_rows::OwnRows;
 pub use publish::publication::{Publication, Replaced};
 pub use rewrite::compact::CompactReport;
+pub use rewrite::copy::Departure;
 pub use rewrite::delete::{DeleteReport, FoundRows};
 pub use rewrite::flush::FlushReport;
 pub use rewrite::sweep::SweepReport;

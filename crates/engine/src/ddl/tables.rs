@@ -514,14 +514,12 @@ impl Ddl {
             table.divide().await.map_err(table_error)?;
         }
         let new = self.replace_def(&old, new).await?;
-        if let Err(error) = table.alter(Arc::clone(&new)).await {
+        let changed = match dropped {
+            Some(dropped) => self.ingest.drop_partitions(&table, Arc::clone(&new), dropped).await,
+            None => table.alter(Arc::clone(&new)).await,
+        };
+        if let Err(error) = changed {
             return Err(self.take_back(&old, &new, table_error(error)).await);
-        }
-        if let Some(dropped) = dropped
-            && let Err(error) = self.ingest.cut(&table, dropped).await
-        {
-            // The rows are already removed, and a partition of such rows is not added before a cut of it is in the log.
-            tracing::warn!(table = %new.table_ref(), %error, "rows of dropped partitions stay in the write-ahead log for now");
         }
         self.names.changed();
         Ok(())

@@ -51,8 +51,8 @@ impl TableCut {
         self.persisted
     }
 
-    /// Whether the Delta log may have copies of files, without rows that were deleted, that queries do not see yet: the number of its
-    /// rows says nothing about theirs.
+    /// Whether the Delta log may have copies of files, without rows that were deleted, that queries do not see yet, or rows of
+    /// partitions that they see no more: the number of its rows says nothing about theirs.
     #[must_use]
     pub const fn has_copies_on_the_way(&self) -> bool {
         self.has_copies_on_the_way

@@ -92,6 +92,17 @@ impl Drop for Counted<'_> {
     }
 }
 
+/// The rows of partitions while these are dropped: queries see them no more, and the Delta log and the write-ahead log may have them until
+/// this ends.
+pub struct Departure<'t>(Counted<'t>);
+
+impl Departure<'_> {
+    /// The write-ahead log has the rows for as long as the process lives.
+    pub fn stays(self) {
+        self.0.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
 impl<'t> OnTheWay<'t> {
     fn new(table: &'t Table, copied: Option<Replacement>, is_logged: bool) -> Self {
         let counted = copied.is_some().then(|| {
@@ -134,7 +145,7 @@ impl Drop for OnTheWay<'_> {
 }
 
 impl Table {
-    /// Whether the Delta log may have copies in place of files that the snapshot still shows.
+    /// Whether the Delta log may have copies in place of files that the snapshot still shows, or rows that it shows no more.
     pub(in crate::table) fn has_copies_on_the_way(&self) -> bool {
         let has_unshown =
             |unique: &UniqueKeys| !unique.unshown.lock().is_empty() || !unique.lost_copies.lock().is_empty();
@@ -143,6 +154,13 @@ impl Table {
 
     fn publish_copies(&self, copied: &Replacement) {
         publish_names(&self.root, copied.outputs.iter().map(LiveFile::path));
+    }
+
+    /// Begins to drop partitions.
+    #[must_use]
+    pub fn departure(&self) -> Departure<'_> {
+        self.copies.fetch_add(1, Ordering::AcqRel);
+        Departure(Counted(&self.copies))
     }
 
     /// Notes files that the log has in place of others, until the snapshot has them.

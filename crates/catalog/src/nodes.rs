@@ -1,4 +1,4 @@
-//! Nodes that share a catalog, by what they say of themselves: its owner, and those that only read.
+//! Nodes that share a catalog, by what they say of themselves: its owner, and the nodes that only read.
 //!
 //! A node says it every few seconds, and the store notes when, by its own clock. Not here: who the owner is, which a claim decides
 //! whatever is said here.
@@ -7,7 +7,7 @@ use crate::catalog::{Catalog, Result};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What a node says of itself.
+/// The facts that a node says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeSign {
     /// The node's id.

@@ -230,7 +230,7 @@ pub(crate) trait Store: Send + Sync + Debug {
     async fn owner(&self) -> Stored<Option<(String, String)>> {
         Ok(None)
     }
-    /// Notes that a node lives, and returns those that were heard of.
+    /// Notes that a node lives, and returns all that were heard of.
     async fn say_node(&self, _sign: &NodeSign) -> Stored<Vec<HeardNode>> {
         Ok(Vec::new())
     }

@@ -1,5 +1,5 @@
-//! The table of nodes that were heard of. It is no part of the catalog that is copied, and no change of it has an epoch: whoever may
-//! write to the table says what it is.
+//! The table of nodes that were heard of. It is no part of the catalog that is copied, and no change of it has an epoch: a user who
+//! may write to the table says what it is.
 
 use super::errors::Sql;
 use super::link::{Link, Session};
@@ -20,7 +20,7 @@ pub(super) const TABLE: &str = r#"
     ) WITH (fillfactor = 25)
 "#;
 
-/// Notes that a node lives, and forgets those that have not been heard of for long.
+/// Notes that a node lives, and forgets nodes that have not been heard of for long.
 pub(super) async fn say(link: &Link, sign: &NodeSign) -> Sql<()> {
     let text = serde_json::to_string(sign).unwrap_or_default();
     let held = link.held().await?;

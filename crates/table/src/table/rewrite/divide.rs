@@ -25,7 +25,7 @@ struct Division {
     inputs: Vec<LiveFile>,
     def: Arc<TableDef>,
     next: PartitionId,
-    /// What the Delta log has: cuts of later versions come after the files.
+    /// The version that the Delta log has: cuts of later versions come after the files.
     version: Version,
 }
 

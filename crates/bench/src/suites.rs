@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 pub use tpch::TPCH;
 use tributary_yardstick::Yardstick;
 
+/// Compares the rows of a query, by its place, with the answer that is known.
+type Check = fn(usize, &[Vec<String>]) -> Result<(), BenchError>;
+
 /// A suite: tables, their rows, and queries.
 pub struct Suite {
     name: &'static str,
@@ -28,7 +31,7 @@ pub struct Suite {
     /// The rows of a table at a scale factor, with a separator behind each value.
     rows: fn(&str, f64) -> Rows,
     /// Compares the answer to a query, by its number from 1 on, with the right one at scale factor 1, as far as that is known.
-    check: Option<fn(usize, &[Vec<String>]) -> Result<(), BenchError>>,
+    check: Option<Check>,
 }
 
 /// Rows of a table.

@@ -135,6 +135,6 @@ impl Plan {
         if keeps_rows {
             return Self { power_off, rounds, flush_bytes: 1 << 20, flush_age_ms: 60_000, ..self };
         }
-        Self { power_off, rounds, ..self }
+        Self { rounds, power_off, ..self }
     }
 }

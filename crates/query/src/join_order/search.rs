@@ -29,6 +29,9 @@ pub(super) fn cheaper(region: &Region, share: f64) -> Option<Order> {
     (is_less && best.order != region.written).then_some(best.order)
 }
 
+/// Relations that have a column of the same values, and the number of these values.
+type Class = (Set, f64);
+
 /// An order, and what it costs.
 struct Plan {
     cost: f64,
@@ -41,7 +44,7 @@ struct Search<'a> {
     rows: Vec<f64>,
     in_all: Vec<f64>,
     /// The relations of each class, and its different values.
-    classes: Vec<(Set, f64)>,
+    classes: Vec<Class>,
     /// The relations that have a key in common with each.
     neighbours: Vec<Set>,
     known: HashMap<Set, f64>,
@@ -90,13 +93,13 @@ impl<'a> Search<'a> {
     /// The different values of the keys that a relation has in common with others. Of several keys together there are not more than
     /// rows with them.
     fn keys_between(&self, others: Set, last: usize) -> f64 {
-        let common = |(of, _): &&(Set, f64)| *of & 1 << last != 0 && *of & others != 0;
-        let mut classes: Vec<&(Set, f64)> = self.classes.iter().filter(common).collect();
+        let common = |(of, _): &&Class| *of & 1 << last != 0 && *of & others != 0;
+        let mut classes: Vec<&Class> = self.classes.iter().filter(common).collect();
         let mut all = 1.0;
         while !classes.is_empty() {
             let count = |other: &usize| classes.iter().filter(|(of, _)| *of & 1 << *other != 0).count();
             let Some(other) = members(others).max_by_key(count) else { break };
-            let (here, elsewhere): (Vec<&(Set, f64)>, Vec<&(Set, f64)>) =
+            let (here, elsewhere): (Vec<&Class>, Vec<&Class>) =
                 classes.into_iter().partition(|(of, _)| *of & 1 << other != 0);
             let keys: f64 = here.iter().map(|(_, values)| values).product();
             all *= match here.len() {

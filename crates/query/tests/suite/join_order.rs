@@ -106,7 +106,7 @@ fn query(numbers: &mut Numbers) -> String {
     let mut from = format!("{} r0", relation(numbers));
     for at in 1..count {
         let mut on = Vec::new();
-        for _ in 0..1 + usize::from(numbers.below(4) == 0) {
+        for _ in 0..=usize::from(numbers.below(4) == 0) {
             let (other, kind) = (numbers.below(at), numbers.below(5).saturating_sub(1));
             on.push(format!("{} = {}", key(numbers, other, kind), key(numbers, at, kind)));
         }

@@ -309,6 +309,12 @@ fn entry_for(state: &LogState, goal: &Goal, retention: Retention) -> Result<Opti
     let removed = state.live.values().filter(|file| !has(&goal.files, file));
     actions.extend(removed.map(|file| Action::Remove(file.to_remove(goal.data_change, now))));
     let blind_append = actions.is_empty();
+    let is_rewrite = !goal.data_change && actions.iter().any(|action| matches!(action, Action::Remove(_)));
+    if is_rewrite && !actions.iter().any(|action| matches!(action, Action::Metadata(_))) {
+        // `deltalake` overlooks removed files of an entry that changes no rows, and would add the rows of its own copy to those of
+        // ours. It does not overlook metadata (docs/adr/0113-compactions-repeat-the-metadata.md).
+        actions.push(Action::Metadata(metadata.clone()));
+    }
     let added = goal.files.values().filter(|file| !has(&state.live, file));
     actions.extend(added.map(|file| Action::Add(file.to_add(&goal.def.schema, goal.data_change))));
     // The library records application versions without enforcing them: comparing is up to us.

@@ -308,3 +308,26 @@ async fn columns_of_distinct_values_have_no_dictionary() {
         table.discard(&files).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_compactions_entry_has_the_metadata_and_a_flushs_has_none() {
+    let bench = Bench::with(StoreOptions { compact_min_files: 2, ..StoreOptions::default() });
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    for id in [1, 2] {
+        publish(&table, [id]);
+        table.flush().await.unwrap().unwrap();
+    }
+    assert!(table.compact().await.unwrap().is_some());
+    let kinds = |version: u64| {
+        let entry = bench.dir.path().join(format!("demo/events-7/_delta_log/{version:020}.json"));
+        let entry = std::fs::read_to_string(entry).expect("an entry");
+        let actions =
+            entry.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+        let kinds = actions.map(|action| action.as_object().expect("an action").keys().next().cloned());
+        kinds.map(|kind| kind.expect("a kind")).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(2), ["commitInfo", "add", "txn"]);
+    assert_eq!(kinds(3), ["commitInfo", "remove", "remove", "metaData", "add"]);
+    let again = bench.store.open(&two_columns()).await.unwrap();
+    assert_eq!(visible(&again).await, expected([1, 2]));
+}

@@ -69,7 +69,9 @@ fn main() -> ExitCode {
 }
 
 fn one(seed: u64, trace: bool) -> ExitCode {
-    let outcome = run(seed, &libraries(), trace);
+    let play = || run(seed, &libraries(), trace);
+    let outcome = std::thread::scope(|scope| tributary_sim::spawn(scope, play).join());
+    let outcome = outcome.expect("a panic in a simulation is a violation of its own");
     outcome.trace.iter().for_each(|line| println!("{line}"));
     println!("{}", outcome.counts);
     println!("seed {seed}, {} events, hash {:016x}", outcome.counts.events, outcome.hash);

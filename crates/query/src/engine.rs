@@ -30,6 +30,7 @@ use crate::run::rows;
 use crate::scan::provider::SnapshotProvider;
 use crate::scan::stream_table;
 use crate::scan::table_functions::TableFunctions;
+use crate::scan::text_views::with_text_views;
 use crate::workarounds::InUse;
 use crate::workarounds::analyzer::analyzer_rules;
 use crate::workarounds::logical::optimizer_rules;
@@ -161,7 +162,7 @@ impl QueryEngine {
         let mut analyzer = Analyzer::new();
         analyzer.rules.splice(0..0, [Arc::new(UnnestRule) as _, Arc::new(CoercionRule) as _]);
         analyzer.rules.extend(analyzer_rules(in_use));
-        let mut physical_rules = physical_rules(in_use);
+        let mut physical_rules = with_text_views(physical_rules(in_use));
         physical_rules.push(joins_give_way());
         let optimizer_rules = with_join_order(optimizer_rules(in_use));
         let mut optimizer_rules = interleaved(optimizer_rules, &(Arc::new(StopRule) as _));

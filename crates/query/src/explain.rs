@@ -20,8 +20,9 @@ use datafusion::physical_expr::window::WindowExpr;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use object_store::path::Path;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use crate::scan::text_views::is_only_of_views;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
@@ -251,10 +252,11 @@ fn text(plan: &dyn ExecutionPlan) -> Option<String> {
         return None;
     }
     if let Some(project) = plan.downcast_ref::<ProjectionExec>() {
+        let schema = project.input().schema();
         let computed: Vec<String> = project
             .expr()
             .iter()
-            .filter(|expr| !expr.expr.is::<Column>())
+            .filter(|expr| !expr.expr.is::<Column>() && !is_only_of_views(&expr.expr, &schema))
             .map(|expr| format!("{} AS {}", plain(&expr.expr), expr.alias))
             .collect();
         return (!computed.is_empty()).then(|| format!("Compute {}", computed.join(", ")));
@@ -401,10 +403,12 @@ fn scan_of(
         return Some((table.name.clone(), format!("{} in memory", counted(rows, "row"))));
     }
     let files = data.downcast_ref::<FileScanConfig>()?;
-    let read: Vec<_> = files.file_groups.iter().flat_map(FileGroup::iter).collect();
-    let bytes: u64 = read.iter().map(|file| file.object_meta.size).sum();
+    // Several threads may have a part of one file each.
+    let read = files.file_groups.iter().flat_map(FileGroup::iter).map(|file| &file.object_meta);
+    let read: BTreeMap<_, _> = read.map(|file| (&file.location, file.size)).collect();
+    let bytes: u64 = read.values().sum();
     let count = read.len();
-    let table = read.iter().find_map(|file| tables.of_path.get(&file.object_meta.location))?;
+    let table = read.keys().find_map(|path| tables.of_path.get(*path))?;
     let table = &tables.tables[*table];
     let mut place = format!("{count} of {}", counted(table.files, "data file"));
     let _ = write!(place, " ({})", in_bytes(bytes));

@@ -7,3 +7,4 @@ pub mod numbers;
 pub mod provider;
 pub mod stream_table;
 pub mod table_functions;
+pub mod text_views;

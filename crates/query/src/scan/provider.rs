@@ -7,7 +7,7 @@
 
 mod estimates;
 mod grown;
-mod live_rows;
+pub(super) mod live_rows;
 mod pages;
 mod point;
 mod pruning;

@@ -79,4 +79,5 @@ files! {
     rows_are_in_their_partitions: "partitions.slt",
     deleted_rows_are_those_for_which_the_condition_is_true: "deletes.slt",
     a_few_deleted_rows_are_left_out_with_what_a_filter_leaves_out: "few_deletes.slt",
+    texts_that_only_filters_ask_answer_as_others: "text_views.slt",
 }

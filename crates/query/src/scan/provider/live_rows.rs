@@ -42,7 +42,7 @@ pub(super) type Left = Arc<[Option<BooleanBuffer>]>;
 
 /// The rows of a scan that are left and pass the filters.
 #[derive(Debug)]
-pub(super) struct LiveRows {
+pub(in crate::scan) struct LiveRows {
     /// Its last two columns are the number of the file, and the position of the row in it.
     input: Arc<dyn ExecutionPlan>,
     left: Left,
@@ -84,6 +84,23 @@ impl LiveRows {
         ));
         let metrics = ExecutionPlanMetricsSet::new();
         Ok(Self { input, left, count, filters, columns, properties, metrics })
+    }
+
+    /// The scan, the filters over its columns, and the columns that are handed on.
+    pub(in crate::scan) fn parts(&self) -> (&Arc<dyn ExecutionPlan>, &[Arc<dyn PhysicalExpr>], &[usize]) {
+        (&self.input, &self.filters, &self.columns)
+    }
+
+    /// The same rows of the same scan with other types of columns, and the filters for them.
+    ///
+    /// # Errors
+    /// The scan has fewer columns.
+    pub(in crate::scan) fn over(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+    ) -> Result<Self> {
+        Self::of(input, Arc::clone(&self.left), self.count, filters, self.columns.clone())
     }
 }
 

@@ -22,7 +22,7 @@ use tributary_types::{Aggregation, ColumnDef, DataType, SchemaVersion, SourceId,
 const TRIES_MAX: u64 = 12;
 
 /// The table after some heavy change. `None`: there is nothing to change in this one.
-fn target(old: &TableDef, dice: &mut Dice) -> Option<TableDef> {
+pub(crate) fn target(old: &TableDef, dice: &mut Dice) -> Option<TableDef> {
     if is_partial(&old.schema) {
         // Their texts state the expected values.
         return None;

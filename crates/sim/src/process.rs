@@ -20,9 +20,13 @@ use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, Lab
 use tributary_table::{StoreOptions, Table, TableError, TableStore, WriteClaim};
 use tributary_types::{
     ColumnDef, DataType, DbId, Live, Portion, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
+    host,
 };
 use tributary_wal::{Disk, MemDisk, WalOptions};
 use url::Url;
+
+/// The time from the log of one table with a change to the next, in a start that may meet a former process.
+const LOOKS_NEXT: Duration = Duration::from_millis(5);
 
 /// The only database.
 pub const DB: DbId = DbId(1);
@@ -72,6 +76,8 @@ fn sync_left_names(hardware: &Hardware, def: &TableDef) -> std::io::Result<()> {
 struct LogsOnDisk<'a> {
     hardware: &'a Hardware,
     store: &'a TableStore,
+    /// A former process may make a change meanwhile: a start of many tables takes its time from one to the next.
+    is_slow: bool,
 }
 
 #[async_trait]
@@ -83,14 +89,18 @@ impl Logs for LogsOnDisk<'_> {
             path: PathBuf::from(&def.location),
             source,
         })?;
-        self.store.last_schema_change(def).await
+        let last = self.store.last_schema_change(def).await;
+        if self.is_slow {
+            host::sleep(LOOKS_NEXT, || std::future::ready(())).await;
+        }
+        last
     }
 }
 
 /// Brings the catalog to the changes that the Delta logs have; others are abandoned.
-async fn complete_changes(hardware: &Hardware, store: &TableStore) -> Result<(), String> {
+async fn complete_changes(hardware: &Hardware, store: &TableStore, is_slow: bool) -> Result<(), String> {
     let changes = hardware.catalog.changes()?;
-    tributary_ddl::complete(&hardware.catalog, &LogsOnDisk { hardware, store }, changes)
+    tributary_ddl::complete(&hardware.catalog, &LogsOnDisk { hardware, store, is_slow }, changes)
         .await
         .map_err(|error| format!("{error:?}"))?;
     for job in hardware.catalog.changes()? {
@@ -129,7 +139,7 @@ impl Process {
     ) -> Result<Self, String> {
         hardware.epoch.fetch_add(1, Ordering::Relaxed);
         let store = table_store(hardware, plan)?;
-        complete_changes(hardware, &store).await?;
+        complete_changes(hardware, &store, plan.wakes).await?;
         let mut tables = Vec::new();
         for def in hardware.catalog.tables() {
             sync_left_names(hardware, &def).map_err(|error| error.to_string())?;

@@ -139,6 +139,7 @@ pub fn run_with(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool, bug: Opti
         cache: FileCache::default(),
         process: RefCell::new(None),
         sleepers: RefCell::default(),
+        recorded: RefCell::default(),
         is_dead,
         violation: RefCell::new(None),
         backup: RefCell::new(None),
@@ -539,6 +540,7 @@ fn die(world: &World) {
     if power_is_off || world.throw(|dice| dice.one_in(crashes_one_in)) {
         world.hardware.disk.crash(world.throw(Dice::next));
         world.sleepers.borrow_mut().clear();
+        world.recorded.borrow_mut().clear();
     } else {
         note!(world.trace, "KILL", 0, 0, "the process is killed");
         world.count(|counts| counts.kills += 1);

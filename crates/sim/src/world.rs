@@ -15,6 +15,7 @@ use crate::rejected::Rejected;
 use crate::rights::Rights;
 use crate::rows::{self, FileCache};
 use crate::shares::Shares;
+use crate::sleepers::Recorded;
 use crate::trace::Trace;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -44,6 +45,8 @@ pub struct World {
     pub process: RefCell<Option<Rc<Process>>>,
     /// Tables of processes that are frozen.
     pub sleepers: RefCell<Vec<Arc<Table>>>,
+    /// Changes that they make when they wake.
+    pub recorded: RefCell<Vec<Recorded>>,
     /// The log or a directory could not be made durable: a server would have ended itself.
     pub is_dead: Arc<AtomicBool>,
     pub violation: RefCell<Option<Violation>>,

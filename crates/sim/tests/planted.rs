@@ -29,12 +29,16 @@ fn each_planted_bug_has_a_name_of_its_own() {
 fn a_disk_that_skips_syncs_is_found_out() {
     tributary_sim::quiet_panics();
     let bugs = Bug::all().unwrap();
-    let libraries = libraries();
-    for name in ["wal-skips-sync", "store-skips-file-sync"] {
-        let bug = bugs.iter().find(|bug| bug.name == name).expect("it is planted");
-        let (seeds, _) = hunt(bug, 0, &libraries).expect("it is found");
-        assert!(seeds <= 20, "{name}: {seeds} seeds");
-    }
+    let hunt_both = || {
+        let libraries = libraries();
+        for name in ["wal-skips-sync", "store-skips-file-sync"] {
+            let bug = bugs.iter().find(|bug| bug.name == name).expect("it is planted");
+            let (seeds, _) = hunt(bug, 0, &libraries).expect("it is found");
+            assert!(seeds <= 20, "{name}: {seeds} seeds");
+        }
+    };
+    let hunted = std::thread::scope(|scope| tributary_sim::spawn(scope, hunt_both).join());
+    hunted.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
 #[test]

@@ -224,13 +224,16 @@ impl TableStore {
         }
     }
 
-    /// The number of the last heavy schema change in the table's Delta log, or `None`.
+    /// Seals the table's Delta log, and returns the number of its last heavy schema change, or `None`. A process from which this one
+    /// has taken over makes no other after that.
     ///
     /// # Errors
-    /// [`TableError::NotFound`] without a log; errors of reading it.
+    /// [`TableError::NotFound`] without a log; errors of reading and sealing it.
     pub async fn last_schema_change(&self, def: &TableDef) -> Result<Option<u64>, TableError> {
         let root = self.root(&def.location)?;
-        Ok(last_change(&root.log.open(def).await?.metadata))
+        let mut state = root.log.open(def).await?;
+        root.log.seal(&mut state, def).await?;
+        Ok(last_change(&state.metadata))
     }
 
     /// Deletes all files of a dropped table. May be repeated after a failure. Close the table

@@ -10,7 +10,7 @@ use deltalake_core::kernel::Action;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tributary_types::{DataType, Live, Lsn, TableId, Version};
+use tributary_types::{DataType, Live, Lsn, TableDef, TableId, Version};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn published_rows_are_visible_at_once_and_survive_a_flush_and_a_restart() {
@@ -444,6 +444,35 @@ async fn what_a_former_writer_wrote_before_the_seal_is_read() {
 }
 
 /// As it was written before: the application id was the node's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_former_writer_makes_no_change_once_a_start_has_looked_for_one() {
+    let bench = Bench::new();
+    let store = |epoch, is_takeover| {
+        let claim = Some(WriteClaim { id: "c".to_owned(), is_takeover });
+        let options = StoreOptions { epoch, claim, ..StoreOptions::default() };
+        let url = bench.store.root_url().clone();
+        TableStore::with_object_store(bench.store.object_store(), url, options).unwrap()
+    };
+    let def = two_columns();
+    let former = store(1, false).create(&def).await.unwrap();
+    publish(&former, [1]);
+    former.flush().await.unwrap();
+    // The former writer is frozen here. The start looks before it opens any table, and then tells the catalog.
+    let next = store(2, true);
+    assert_eq!(next.last_schema_change(&def).await.unwrap(), None);
+    let changed = TableDef { name: "changed".to_owned(), ..TableDef::clone(&def) };
+    publish(&former, [2]);
+    let refused = former.flush().await.unwrap_err();
+    assert!(matches!(refused, TableError::TakenOver { epoch: 1, sealed_at: 2, .. }), "{refused}");
+    drop(former.alter(Arc::new(changed)).await);
+    let later = next.open(&def).await.unwrap();
+    assert_eq!(
+        (later.snapshot().delta_version, later.persisted_version()),
+        (2, Version(1)),
+        "it is sealed once"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_log_whose_application_id_is_the_nodes_repeats_nothing() {
     let bench = Bench::new();

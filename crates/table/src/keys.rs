@@ -34,7 +34,7 @@ pub(crate) use file::{FileKeys, Keyed};
 pub(crate) use fold::{Folder, Limits};
 pub(crate) use given::GivenSets;
 pub(crate) use hash::KeyHash;
-pub(crate) use plan::Plan;
+pub(crate) use plan::{Plan, live_in};
 pub(crate) use rows::KeyReader;
 pub(crate) use settle::{Keys, Marks, Orphans};
 pub(crate) use work::{Source, Step, Work};

@@ -38,7 +38,7 @@ pub use verify::DeltaFacts;
 use crate::ambient::now_ms;
 use crate::error::TableError;
 use crate::file::pruning::FileBounds;
-use crate::file::{DataFile, FileWriter, LiveFile, delete_files};
+use crate::file::{DataFile, FileWriter, LiveFile, Settled, delete_files};
 use crate::keys::Keys;
 use crate::log::LogState;
 use crate::place::root::TableRoot;
@@ -47,13 +47,14 @@ use arc_swap::ArcSwap;
 use delta_versions::DeltaVersions;
 use follow::Followed;
 use object_store::path::Path;
+use rewrite::others::is_of_others;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use stuck::Failures;
 use tributary_types::lock::{Rank, Ranked};
-use tributary_types::{Lsn, PartitionId, TableDef, TableId, Version};
+use tributary_types::{Lsn, PartitionId, Partitions, TableDef, TableId, Version};
 
 /// One table, open. All methods may be called from many tasks at once.
 pub struct Table {
@@ -121,6 +122,9 @@ struct UniqueKeys {
     unshown: parking_lot::Mutex<Vec<change::light::Replacement>>,
     /// A deletion of rows of a table that folds may be in the log or not.
     in_doubt: AtomicBool,
+    /// The log has files of other engines whose rows may have the keys of others there ([`LogState::others`]). Always false in a table
+    /// that folds. Changed under the rewriter lock.
+    has_others: AtomicBool,
 }
 
 /// State that is not in the Delta log yet.
@@ -143,6 +147,8 @@ struct Unflushed {
     truncated_at: Version,
     /// When partitions were emptied last.
     cut_at: HashMap<PartitionId, Version>,
+    /// The partitions before some were dropped whose rows the Delta log may have: files of other engines are divided by these.
+    dropping: Option<Arc<Partitions>>,
     /// Grows when rows of the memtable disappear without a later row of their key.
     epoch: u64,
     /// The log's metadata or files lag behind the snapshot without a publication.
@@ -239,6 +245,13 @@ fn logged_snapshot(def: &Arc<TableDef>, state: &LogState) -> Snapshot {
     }
 }
 
+/// A file of a table with keys as a start finds it. Each version of the log has one row for each key, as far as it is ours; whether
+/// another engine's rows were settled before is not known.
+fn as_found(live: &LiveFile) -> LiveFile {
+    let settled = if is_of_others(live) { Settled::Older } else { live.settled };
+    LiveFile { settled, ..live.clone() }
+}
+
 impl Table {
     /// Reads the log and completes the changes that `def` is ahead of it.
     pub(crate) async fn open(root: Arc<TableRoot>, def: &Arc<TableDef>) -> Result<Arc<Self>, TableError> {
@@ -253,12 +266,22 @@ impl Table {
     }
 
     /// The table as the log has it.
-    fn of_state(root: Arc<TableRoot>, def: &Arc<TableDef>, state: LogState) -> Self {
+    fn of_state(root: Arc<TableRoot>, def: &Arc<TableDef>, mut state: LogState) -> Self {
         let is_followed = root.options.max_staleness.is_some();
-        let snapshot = logged_snapshot(def, &state);
+        let has_keys = !def.keys.keeps_all_rows() && !is_followed;
+        let mut snapshot = logged_snapshot(def, &state);
+        if has_keys {
+            snapshot.files = Arc::new(snapshot.files.iter().map(as_found).collect());
+        }
         // A crash happened before the files of a dropped partition were removed.
         let log_behind = !is_followed && snapshot.files.len() < state.live.len();
         let versions = DeltaVersions::at_open(state.app_version, snapshot.delta_version);
+        let mut unique = has_keys.then(UniqueKeys::default);
+        if let Some(unique) = unique.as_mut().filter(|_| !def.keys.is_aggregate()) {
+            let others = state.live.values().filter(|live| is_of_others(live));
+            state.others = others.map(|live| live.path().to_owned()).collect();
+            *unique.has_others.get_mut() = !state.others.is_empty();
+        }
         Self {
             root,
             id: def.id,
@@ -267,8 +290,7 @@ impl Table {
             persisted: AtomicU64::new(state.app_version.0),
             delta_versions: parking_lot::Mutex::new(versions),
             rewriter: tokio::sync::Mutex::new(state),
-            // Each version of the log has one row for each key.
-            unique: (!def.keys.keeps_all_rows() && !is_followed).then(UniqueKeys::default),
+            unique,
             followed: is_followed.then(Followed::default),
             closed: AtomicBool::new(false),
             changing: AtomicBool::new(false),

@@ -53,6 +53,11 @@ impl LiveFile {
         self.file.version
     }
 
+    /// Orders files of other engines that are found in the log together.
+    pub(crate) fn order_of_arrival(&self) -> (i64, &str) {
+        (self.file.modification_time_ms, self.path())
+    }
+
     /// Rows that a query sees. [`DataFile::rows`] counts deleted ones, too, as the file's footer and its bounds do.
     ///
     /// # Panics

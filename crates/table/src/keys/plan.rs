@@ -13,6 +13,7 @@ use crate::file::{LiveFile, RowSet, Settled};
 use crate::view::snapshot::Snapshot;
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
+use tributary_types::Version;
 
 /// The rows to fold, and the rows superseded by the results.
 #[derive(Default)]
@@ -78,6 +79,7 @@ impl Keys {
                 Settled::No => items.push((Item::File(file), 0)),
             }
         }
+        older.sort_by(|left: &&LiveFile, right| left.order_of_arrival().cmp(&right.order_of_arrival()));
         for file in older {
             planner.file(self, file)?;
         }
@@ -97,7 +99,7 @@ impl Keys {
             }
         }
         planner.find_in_files()?;
-        Ok(planner.finish())
+        Ok(planner.finish(self.logged))
     }
 }
 
@@ -201,15 +203,18 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    fn finish(self) -> Plan {
-        let mut steps = self.older;
-        for (part, bases) in self.bases_in_parts {
-            steps.push(step(Source::Part(part), bases));
-        }
-        for (live, mut bases) in self.bases_in_files.into_values() {
+    fn finish(self, logged: Version) -> Plan {
+        let of_file = |(live, mut bases): (&LiveFile, Slotted)| {
             bases.sort_unstable();
-            steps.push(step(Source::File(live.clone()), bases));
-        }
+            step(Source::File(live.clone()), bases)
+        };
+        // An engine's rows follow the rows that the log had before, and precede all others.
+        let (before, after): (Vec<_>, Vec<_>) =
+            self.bases_in_files.into_values().partition(|(live, _)| live.version() <= logged);
+        let mut steps: Vec<Step> = before.into_iter().map(of_file).collect();
+        steps.extend(self.older);
+        steps.extend(self.bases_in_parts.into_iter().map(|(part, bases)| step(Source::Part(part), bases)));
+        steps.extend(after.into_iter().map(of_file));
         steps.extend(self.new);
         let work = Work::new(steps, self.slots as usize);
         Plan { work, first_row: self.first_row, marks: self.marks }
@@ -222,6 +227,6 @@ fn step(source: Source, rows: Slotted) -> Step {
 }
 
 /// Tells of rows of a settled file whether they have their keys.
-pub(super) fn live_in<'a>(live: &'a LiveFile, marked: Option<&'a RowSet>) -> impl Fn(u32) -> bool + use<'a> {
+pub(crate) fn live_in<'a>(live: &'a LiveFile, marked: Option<&'a RowSet>) -> impl Fn(u32) -> bool + use<'a> {
     move |row| live.is_live(row) && marked.is_none_or(|marked| !marked.contains(row.into()))
 }

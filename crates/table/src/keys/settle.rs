@@ -29,6 +29,8 @@ pub(crate) struct Keys {
     pub(crate) known_at: Option<u64>,
     /// Keys that were superseded in files which another writer has rewritten since, and which may be in his files still.
     pub(crate) orphans: Orphans,
+    /// The log has all rows up to this version; files with a later one are not in it.
+    pub(crate) logged: Version,
 }
 
 pub(crate) type Orphans = HashSet<KeyHash, BuildIdentity>;
@@ -122,6 +124,7 @@ impl Keys {
             files: self.files.clone(),
             known_at: is_known.then_some(0),
             orphans: self.orphans.clone(),
+            logged: self.logged,
         }
     }
 
@@ -167,13 +170,13 @@ impl Keys {
                 Settled::No => items.push(Item::File(file)),
             }
         }
+        let sequences = MemSequences { parts: &snapshot.memtable, reader };
         for file in &older {
-            self.settle_older(file, &settled, &mut marks)?;
+            self.settle_older(file, &sequences, &settled, &mut marks)?;
         }
         settled.extend(older);
         items.extend(snapshot.memtable.iter().filter(|part| !part.is_settled).map(|part| Item::Part(part)));
         items.sort_by_key(Item::order);
-        let sequences = MemSequences { parts: &snapshot.memtable, reader };
         let mut fresh = Vec::new();
         for item in items {
             match item {
@@ -309,25 +312,48 @@ impl Keys {
         Ok(())
     }
 
-    /// A file of rows that are older than all that the log does not have.
+    /// A file of rows that are older than all that the log does not have. Which of the log's rows have their keys is not decided here.
     fn settle_older(
-        &self,
+        &mut self,
         (file, keys): &KnownFile<'_>,
+        sequences: &MemSequences<'_>,
         files: &[KnownFile<'_>],
         marks: &mut Marks,
     ) -> Result<(), TableError> {
-        let mut rows: Vec<(KeyHash, u32)> = Vec::new();
-        keys.for_each_key(|of_key| rows.extend(of_key.iter().map(|keyed| (keyed.hash, keyed.row))))?;
-        let is_known = |&(hash, row): &(KeyHash, u32)| {
-            self.orphans.contains(&hash) || self.memtable.contains_key(&hash) || keys.deletes(row)
-        };
-        let mut is_superseded: Vec<bool> = rows.iter().map(is_known).collect();
-        for (live, of_file) in files {
-            let hashes = rows.iter().map(|(hash, _)| *hash);
-            of_file.find(hashes, |place, found| is_superseded[place] |= live.is_live(found.row))?;
+        let has_sequence = sequences.reader.has_sequence();
+        let mut rows: Vec<Keyed> = Vec::new();
+        keys.for_each_key(|of_key| rows.extend(of_key.iter().filter(|keyed| file.is_live(keyed.row))))?;
+        let mut is_superseded = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let is_gone = self.orphans.contains(&row.hash) || keys.deletes(row.row);
+            is_superseded.push(match self.memtable.entry(row.hash) {
+                Entry::Occupied(known)
+                    if !is_gone && has_sequence && row.sequence > sequences.of(*known.get()) =>
+                {
+                    marks.mark(known.remove());
+                    false
+                }
+                Entry::Occupied(_) => true,
+                Entry::Vacant(_) => is_gone,
+            });
+        }
+        let mut beaten: Vec<(usize, &str, u32)> = Vec::new();
+        for (live, of_file) in files.iter().filter(|(live, _)| live.version() > self.logged) {
+            of_file.find(rows.iter().map(|keyed| keyed.hash), |place, found| {
+                if !live.is_live(found.row) {
+                    return;
+                }
+                match has_sequence && rows[place].sequence > found.sequence {
+                    true => beaten.push((place, live.path(), found.row)),
+                    false => is_superseded[place] = true,
+                }
+            })?;
+        }
+        for (_, path, row) in beaten.into_iter().filter(|(place, ..)| !is_superseded[*place]) {
+            marks.mark_file(path, row);
         }
         let superseded = rows.iter().zip(is_superseded).filter(|(_, superseded)| *superseded);
-        superseded.for_each(|((_, row), _)| marks.mark_file(file.path(), *row));
+        superseded.for_each(|(keyed, _)| marks.mark_file(file.path(), keyed.row));
         Ok(())
     }
 }

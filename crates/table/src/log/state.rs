@@ -11,7 +11,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaDataReader;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::str::FromStr;
 use std::sync::Arc;
 use tributary_types::{ColumnId, PartitionId, SchemaVersion, TableSchema, Version};
@@ -41,6 +41,8 @@ pub(crate) struct LogState {
     /// not record it.
     pub(crate) unused_vectors: BTreeMap<String, i64>,
     pub(crate) strays: Strays,
+    /// Files that other engines have brought to a table of unique keys, and whose rows may have the keys of others in the log.
+    pub(crate) others: BTreeSet<String>,
 }
 
 /// Files of a table with partitions whose rows have none.
@@ -73,6 +75,7 @@ impl LogState {
             cleaned_ms: 0,
             unused_vectors: BTreeMap::new(),
             strays: Strays::default(),
+            others: BTreeSet::new(),
         }
     }
 
@@ -129,6 +132,7 @@ impl LogState {
             cleaned_ms: 0,
             unused_vectors: BTreeMap::new(),
             strays: Strays::default(),
+            others: BTreeSet::new(),
         })
     }
 
@@ -174,6 +178,7 @@ impl LogState {
             cleaned_ms: 0,
             unused_vectors: BTreeMap::new(),
             strays: Strays::default(),
+            others: BTreeSet::new(),
         })
     }
 
@@ -209,10 +214,18 @@ impl LogState {
         }
         let uncheckpointed = self.uncheckpointed + (fresh.version - self.version.min(fresh.version));
         let unused_vectors = std::mem::take(&mut self.unused_vectors);
-        let strays = std::mem::take(&mut self.strays);
+        let (strays, others) = (std::mem::take(&mut self.strays), std::mem::take(&mut self.others));
         let (checkpoint_actions, cleaned_ms) = (self.checkpoint_actions, self.cleaned_ms);
-        *self =
-            Self { live, uncheckpointed, checkpoint_actions, cleaned_ms, unused_vectors, strays, ..fresh };
+        *self = Self {
+            live,
+            uncheckpointed,
+            checkpoint_actions,
+            cleaned_ms,
+            unused_vectors,
+            strays,
+            others,
+            ..fresh
+        };
         LogChange { gone, added }
     }
 }

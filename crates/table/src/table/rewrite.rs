@@ -8,5 +8,6 @@ pub(super) mod copy;
 pub(super) mod delete;
 pub(super) mod divide;
 pub(super) mod flush;
+pub(super) mod others;
 pub(super) mod sweep;
 pub(super) mod update;

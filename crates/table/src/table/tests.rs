@@ -6,6 +6,7 @@ mod flush;
 mod heavy_change;
 mod nested_change;
 mod order;
+mod others;
 mod partial;
 mod partitions;
 mod recycle;

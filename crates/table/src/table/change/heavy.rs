@@ -343,10 +343,6 @@ impl Table {
             if !mem_is_empty(&self.snapshot()) || self.unflushed.lock().pending().is_some() {
                 return Err(TableError::Busy { table: change.to.name.clone() });
             }
-            let mut keys = match &self.unique {
-                Some(unique) => Some(unique.keys.lock().await),
-                None => None,
-            };
             let def = Arc::new(change.result(&self.def()));
             let mut files = change.files(&state);
             let stored = self.store_deletes(&mut files).await?;
@@ -366,6 +362,11 @@ impl Table {
             let unused = change.done.values().filter_map(|replaced| replaced.output.clone());
             let unused: Vec<_> = unused.filter(|output| !files.contains_key(output.path())).collect();
             self.discard_live(&unused).await;
+            // Not before: what another engine has written is taken in with the keys.
+            let mut keys = match &self.unique {
+                Some(unique) => Some(unique.keys.lock().await),
+                None => None,
+            };
             self.show_changed(change.rewrites, &def, &state);
             if let Some(keys) = &mut keys {
                 **keys = Keys::default();
@@ -433,6 +434,7 @@ impl Table {
         let current = self.snapshot.load_full();
         unflushed.epoch += 1;
         unflushed.log_behind = false;
+        unflushed.dropping = None;
         self.swap(&current, |next| {
             next.def = Arc::clone(def);
             next.schema = def.schema.arrow();

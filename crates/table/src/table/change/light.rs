@@ -18,7 +18,10 @@ use crate::view::snapshot::Snapshot;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tributary_types::{TableDef, TableSchema, Version};
+use tributary_types::{Partitions, TableDef, TableSchema, Version};
+
+/// Commits of other engines that may come before the entry of a change in a row.
+const ATTEMPTS_MAX: u32 = 16;
 
 /// Files that take the place of others with the same rows.
 #[derive(Clone)]
@@ -53,6 +56,8 @@ impl Table {
         }
         self.check_names(&new_def).await?;
         if cut::only_adds(&before.def, &new_def) {
+            // A new partition may take what a dropped one had.
+            self.unflushed.lock().dropping = None;
             // Neither the log's files nor its metadata change.
             return self.swap_schema(&new_def, &[]);
         }
@@ -60,7 +65,11 @@ impl Table {
             let mut state = self.lock_log().await?;
             self.take_in_newest(&mut state).await?;
             self.divide_locked(&mut state).await?;
-            self.swap_schema(&new_def, &[])?;
+            let noted = self.drops_from(self.def().partitioning.partitions());
+            if let Err(error) = self.swap_schema(&new_def, &[]) {
+                self.unflushed.lock().dropping = noted;
+                return Err(error);
+            }
             state
         } else {
             self.swap_schema(&new_def, &[])?;
@@ -84,8 +93,18 @@ impl Table {
         crate::view::schema::metadata_for(new_def, Some(&state.metadata), false).map(drop)
     }
 
+    /// Notes that partitions are dropped of which the log has rows. Returns what was noted before.
+    fn drops_from(&self, before: Option<&Arc<Partitions>>) -> Option<Arc<Partitions>> {
+        let mut unflushed = self.unflushed.lock();
+        let noted = unflushed.dropping.clone();
+        unflushed.dropping = noted.clone().or_else(|| before.cloned());
+        noted
+    }
+
+    /// Writes the entry of a change. Files that other engines bring meanwhile are divided by the partitions before it, until the entry
+    /// follows the version of the log that was divided.
     async fn log_schema(&self, state: &mut LogState, def: &Arc<TableDef>) -> Result<(), TableError> {
-        let goal = Goal {
+        let goal = |state: &LogState| Goal {
             operation: "ALTER TABLE",
             parameters: Vec::new(),
             def: Arc::clone(def),
@@ -101,9 +120,20 @@ impl Table {
             inputs: Vec::new(),
             change: None,
         };
-        self.commit(state, goal).await?;
-        self.unflushed.lock().log_behind = false;
-        Ok(())
+        for _ in 0..ATTEMPTS_MAX {
+            let attempt = goal(state);
+            match self.commit(state, attempt).await {
+                // The snapshot has the other engine's files now.
+                Err(TableError::Raced { attempts: 1, .. }) => Box::pin(self.divide_locked(state)).await?,
+                Err(error) => return Err(error),
+                Ok(_) => {
+                    let mut unflushed = self.unflushed.lock();
+                    (unflushed.log_behind, unflushed.dropping) = (false, None);
+                    return Ok(());
+                }
+            }
+        }
+        Err(TableError::Raced { location: self.root.log.location().to_owned(), attempts: ATTEMPTS_MAX })
     }
 
     async fn alter_with_rewrite(&self, new_def: Arc<TableDef>) -> Result<(), TableError> {
@@ -166,7 +196,7 @@ impl Table {
         let deleted = find_rows(deleted_keys, &written).await?;
         for live in &mut replacement.outputs {
             if let Some(rows) = deleted.get(live.path()) {
-                *live = live.with_more_deletes(rows);
+                *live = LiveFile { settled: live.settled, ..live.with_more_deletes(rows) };
             }
         }
         Ok(())
@@ -185,6 +215,10 @@ impl Table {
             let stale = |live: &&LiveFile| live.file.is_stale(&def.schema);
             let logged = |live: &LiveFile| state.live.get(live.path()).cloned();
             let inputs: Vec<_> = snapshot.files.iter().filter(stale).filter_map(logged).collect();
+            if !inputs.is_empty() && self.has_others() {
+                self.settle_others(state).await?;
+                continue;
+            }
             let outputs = self.rewrite(&inputs, def, civil_now_micros()).await?;
             let replacement = Replacement { inputs, outputs, version: snapshot.version };
             if let Some(replacement) =

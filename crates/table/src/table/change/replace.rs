@@ -146,10 +146,6 @@ impl Table {
                 return Err(TableError::Busy { table: self.def().name.clone() });
             }
             self.divide_locked(&mut state).await?;
-            let mut keys = match &self.unique {
-                Some(unique) => Some(unique.keys.lock().await),
-                None => None,
-            };
             let def = Arc::new(TableDef {
                 partitioning: Partitioning::By(Arc::clone(partitions)),
                 ..TableDef::clone(&self.def())
@@ -173,6 +169,11 @@ impl Table {
                 continue;
             }
             publish_names(&self.root, files.keys().map(String::as_str));
+            // Not before: what another engine has written is taken in with the keys.
+            let mut keys = match &self.unique {
+                Some(unique) => Some(unique.keys.lock().await),
+                None => None,
+            };
             self.show_changed(true, &def, &state);
             if let Some(keys) = &mut keys {
                 **keys = Keys::default();

@@ -38,6 +38,7 @@ impl OwnRows {
                 if unique.in_doubt.load(Ordering::Acquire) {
                     table.end_doubt(&mut *table.lock_log().await?).await?;
                 }
+                table.settle_others_if_possible().await;
                 let mut keys = unique.keys.lock().await;
                 let (base, epoch) = table.settle_in_epoch(&mut keys).await?;
                 let copy = UniqueKeys {

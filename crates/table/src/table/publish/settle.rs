@@ -45,6 +45,7 @@ impl Table {
         if unique.in_doubt.load(Ordering::Acquire) {
             self.end_doubt(&mut *self.lock_log().await?).await?;
         }
+        self.settle_others_if_possible().await;
         let mut keys = unique.keys.lock().await;
         self.settle(&mut keys).await
     }
@@ -79,6 +80,7 @@ impl Table {
                 (current, unflushed.epoch, next_row.unwrap_or_default())
             };
             self.read_keys(keys, &current.files).await?;
+            keys.logged = self.persisted_version();
             let found = if current.def.keys.is_aggregate() {
                 self.fold(keys, &current, epoch).await
             } else {
@@ -194,6 +196,11 @@ impl Table {
             ..current.as_ref().clone()
         };
         unflushed.settled_parts = memtable.len();
+        let is_older = |live: &LiveFile| live.settled == Settled::Older;
+        if is_aggregate && derived.is_some() && settled.files.iter().any(is_older) {
+            // Perhaps nothing was published, and the rows of an engine alone were folded.
+            unflushed.log_behind = true;
+        }
         if is_aggregate || derived_rows == 0 {
             memtable.extend(later.iter().cloned());
         } else {
@@ -411,7 +418,7 @@ pub(in crate::table) async fn on_a_thread<T: Send + 'static>(
 ) -> Result<T, TableError> {
     let (files, orphans) = (keys.files.clone(), keys.orphans.clone());
     let mut taken = std::mem::take(keys);
-    (keys.files, keys.orphans) = (files, orphans);
+    (keys.files, keys.orphans, keys.logged) = (files, orphans, taken.logged);
     let (done, outcome) = blocking("settling keys", move || {
         let reader = KeyReader::new(&snapshot.def.schema)?;
         if taken.known_at != Some(epoch) {

@@ -184,6 +184,7 @@ impl Table {
             && goal.def.partitioning.partitions().is_some()
             && change.added.iter().any(|file| file.file.partition.is_none());
         // From here on nothing waits or fails: the state and the snapshot have the change together.
+        self.note_others(&mut next, change.added.iter());
         *state = next;
         let persisted = state.app_version;
         self.lost_copies_are_in(&change.added);

@@ -58,7 +58,13 @@ impl Table {
             self.divide().await?;
         }
         let (snapshot, inputs) = {
-            let state = self.lock_log().await?;
+            let mut state = self.lock_log().await?;
+            self.end_doubt(&mut state).await?;
+            self.settle_others(&mut state).await?;
+            if let Some(unique) = self.unique.as_ref().filter(|_| !self.snapshot().files.iter().all(is_known))
+            {
+                self.settle(&mut *unique.keys.lock().await).await?;
+            }
             let snapshot = self.snapshot();
             let kept = self.kept_deletions().await;
             let inputs = self.small_files(&snapshot.files, &state, min_files.max(2), &kept);

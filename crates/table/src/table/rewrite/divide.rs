@@ -1,8 +1,8 @@
 //! Files of other engines in a table with partitions.
 //!
 //! A partition is emptied, dropped and queried by whole files. Another engine knows nothing of partitions, and its files have rows of
-//! several: they are rewritten, divided, before a partition goes, and by the next compaction. What an engine commits while a cut is
-//! on its way to the Delta log precedes the cut, and is divided by the flush that logs it.
+//! several: they are rewritten, divided, before a partition goes, and by the next compaction. What an engine commits while a cut or a
+//! drop is on its way to the Delta log precedes it, and is divided before that is logged.
 //!
 //! Rows that have no partition stay in a file of none. Such files are remembered, so that they are not divided again and again.
 
@@ -15,7 +15,7 @@ use crate::table::rewrite::commit::has;
 use crate::view::evolve::civil_now_micros;
 use std::collections::HashSet;
 use std::sync::Arc;
-use tributary_types::{PartitionId, TableDef, Version};
+use tributary_types::{PartitionId, Partitioning, TableDef, Version};
 
 /// Commits of other engines that may make a division void in a row.
 const ATTEMPTS_MAX: u32 = 16;
@@ -43,7 +43,11 @@ impl Table {
             let division = {
                 let mut state = self.lock_log().await?;
                 self.take_in_newest(&mut state).await?;
-                self.undivided(&state).await?
+                if self.unflushed.lock().dropping.is_some() {
+                    // Files are divided by partitions that the definition has.
+                    Box::pin(self.flush_racing(&mut state, None)).await?;
+                }
+                self.undivided(&mut state).await?
             };
             let Some(division) = division else { return Ok(()) };
             if self.is_changing() {
@@ -102,10 +106,11 @@ impl Table {
     }
 
     /// The files to divide, settled, as the log has them.
-    async fn undivided(&self, state: &LogState) -> Result<Option<Division>, TableError> {
+    async fn undivided(&self, state: &mut LogState) -> Result<Option<Division>, TableError> {
         if self.division_of(state).is_none() {
             return Ok(None);
         }
+        self.settle_others(state).await?;
         if let Some(unique) = &self.unique {
             // Which of an engine's rows are superseded is found out by file.
             self.settle(&mut *unique.keys.lock().await).await?;
@@ -114,6 +119,7 @@ impl Table {
     }
 
     fn division_of(&self, state: &LogState) -> Option<Division> {
+        let dropping = self.unflushed.lock().dropping.clone();
         let snapshot = self.snapshot();
         let next = snapshot.def.partitioning.partitions()?.next_id;
         let is_stray =
@@ -121,7 +127,14 @@ impl Table {
         let undivided = |live: &&LiveFile| live.file.partition.is_none() && !is_stray(live);
         let logged = |live: &LiveFile| state.live.get(live.path()).cloned();
         let inputs: Vec<_> = snapshot.files.iter().filter(undivided).filter_map(logged).collect();
-        let def = Arc::clone(&snapshot.def);
+        let def = match dropping {
+            // The dropped ones get files of their own, which leave the log with them.
+            Some(before) => Arc::new(TableDef {
+                partitioning: Partitioning::By(before),
+                ..TableDef::clone(&snapshot.def)
+            }),
+            None => Arc::clone(&snapshot.def),
+        };
         (!inputs.is_empty()).then_some(Division { inputs, def, next, version: state.app_version })
     }
 

@@ -104,6 +104,7 @@ impl Table {
         progress: Option<Progress>,
     ) -> Result<Option<FlushReport>, TableError> {
         self.end_doubt(state).await?;
+        self.settle_others(state).await?;
         if self.has_unlogged_cut(state) {
             self.divide_locked(state).await?;
         }
@@ -212,6 +213,7 @@ impl Table {
         let mut unflushed = self.unflushed.lock();
         unflushed.frozen = None;
         unflushed.log_behind = false;
+        unflushed.dropping = None;
     }
 
     /// Writes the frozen memtable to files, and rewrites the unlogged files that lack a column's default. Returns all files of

@@ -107,10 +107,11 @@ impl Table {
         self.log_deletes(state, &snapshot, searched, &entry).await
     }
 
-    /// Whether rows were removed by a truncation that the Delta log does not have.
+    /// Whether rows were removed by a truncation, or with their partitions, that the Delta log does not have.
     pub(in crate::table) fn has_unlogged_cut(&self, state: &LogState) -> bool {
         let unflushed = self.unflushed.lock();
         unflushed.truncated_at > state.app_version
+            || unflushed.dropping.is_some()
             || unflushed.cut_at.values().any(|cut| *cut > state.app_version)
     }
 

@@ -39,7 +39,7 @@ impl Watch for Stop {
 }
 
 /// `id LARGEINT NOT NULL` as key, `name VARCHAR(20)`, and `more` columns behind.
-fn wide(more: Vec<ColumnDef>) -> Arc<TableDef> {
+pub(super) fn wide(more: Vec<ColumnDef>) -> Arc<TableDef> {
     let columns = [
         column(1, "id", DataType::LargeInt, true),
         column(2, "name", DataType::Varchar { bytes: 20 }, false),
@@ -54,7 +54,7 @@ fn by_name() -> Arc<TableDef> {
     def_of(2, vec![name, id])
 }
 
-async fn begin(table: &Table, to: &Arc<TableDef>) -> SchemaChange {
+pub(super) async fn begin(table: &Table, to: &Arc<TableDef>) -> SchemaChange {
     table.begin_schema_change(77, Arc::clone(to), Arc::new(Casts)).await.unwrap()
 }
 

@@ -374,7 +374,7 @@ async fn ids(table: &Table) -> Vec<i64> {
 }
 
 /// Another engine puts all rows of the Delta table into one file, and these ones into another. Both are of no partition.
-async fn others_optimize(bench: &Bench, def: &TableDef, brought: impl IntoIterator<Item = i64>) {
+pub(super) async fn others_optimize(bench: &Bench, def: &TableDef, brought: impl IntoIterator<Item = i64>) {
     let partitioning = two_columns().partitioning.clone();
     let engine = bench.store.open(&Arc::new(TableDef { partitioning, ..def.clone() })).await.unwrap();
     let mut added = Vec::new();
@@ -527,4 +527,69 @@ async fn files_of_other_engines_are_settled_before_a_compaction_copies_them() {
     table.compact_from(2).await.unwrap();
     assert_eq!(visible(&table).await, expected([1, 2, 3, 9]));
     assert_eq!(logged(&table).await, expected([1, 2, 3, 9]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_that_an_engine_brings_twice_are_divided_once() {
+    let bench = Bench::new();
+    let def = Arc::new(TableDef { keys: KeyModel::Unique, ..TableDef::clone(&by_ids(10, 3)) });
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [1, 11]);
+    table.flush().await.unwrap();
+    others_optimize(&bench, &def, [2, 12, 12]).await;
+    let mut state = table.lock_log().await.unwrap();
+    table.take_in_others(&mut state).await.unwrap();
+    drop(state);
+    assert_eq!(visible(&table).await, expected([1, 2, 11, 12]));
+    // One more row of 2, and of 12, in another file.
+    others_optimize(&bench, &def, [2, 12]).await;
+    table.divide().await.unwrap();
+    has_divided(&table, &[1, 2, 11, 12]).await;
+    cut(&table, 2);
+    table.flush().await.unwrap();
+    has_divided(&table, &[1, 2]).await;
+    has_divided(&bench.store.open(&def).await.unwrap(), &[1, 2]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_engine_commits_before_the_entry_of_a_drop_is_dropped_too() {
+    for keys in [two_columns().keys, KeyModel::Unique] {
+        let bench = Bench::new();
+        let def = Arc::new(TableDef { keys, ..TableDef::clone(&by_ids(10, 3)) });
+        let table = bench.store.create(&def).await.unwrap();
+        publish(&table, [1, 11, 21]);
+        table.flush().await.unwrap();
+        let gate = bench.faults.hold_next(&format!("{:020}.json", table.snapshot().delta_version + 1));
+        let altering = {
+            let (table, def) = (Arc::clone(&table), without(&def, 3));
+            tokio::spawn(async move { table.alter(def).await })
+        };
+        gate.arrived().await;
+        others_optimize(&bench, &def, [12, 22]).await;
+        gate.open();
+        altering.await.unwrap().unwrap();
+        has_divided(&table, &[1, 11, 12]).await;
+        let again = bench.store.open(&without(&def, 3)).await.unwrap();
+        has_divided(&again, &[1, 11, 12]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_engine_commits_before_a_drop_is_logged_by_a_flush_is_dropped_too() {
+    let bench = Bench::new();
+    let def = by_ids(10, 3);
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [1, 11, 21]);
+    table.flush().await.unwrap();
+    bench.faults.fail_next("_delta_log/", Fault::Before);
+    table.alter(without(&def, 3)).await.unwrap();
+    assert_eq!(visible(&table).await, expected([1, 11]));
+    assert_eq!(logged(&table).await, expected([1, 11, 21]), "the entry has failed");
+    others_optimize(&bench, &def, [2, 22]).await;
+    publish(&table, [12]);
+    table.flush().await.unwrap();
+    has_divided(&table, &[1, 2, 11, 12]).await;
+    // The next statement that asks for it finds nothing to divide.
+    table.divide().await.unwrap();
+    has_divided(&bench.store.open(&without(&def, 3)).await.unwrap(), &[1, 2, 11, 12]).await;
 }

@@ -1,6 +1,6 @@
 use super::delete::{delete, find};
 use super::heavy_change::Stop;
-use super::partitions::{by_ids, without};
+use super::partitions::{by_ids, others_optimize, without};
 use crate::options::StoreOptions;
 use crate::testing::{Bench, Fault, expected, logged, publish, visible};
 use crate::{CopiedFiles, KeptFile, Leaving, Table, TableError, Watch};
@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tributary_types::{KeyModel, Live, PartitionId, Partitions, TableDef};
 
 /// The recorded files, if recording is possible.
@@ -279,4 +280,27 @@ async fn no_file_is_swept_of_a_table_of_which_it_is_not_known_what_is_kept() {
     again.sweep().await.unwrap();
     recover(&again, 2, &before, &files).await;
     assert_eq!(visible(&again).await, expected([1, 11, 21]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_engine_may_come_between_while_a_partition_of_a_table_with_keys_is_dropped() {
+    let bench = Bench::new();
+    let before = Arc::new(TableDef { keys: KeyModel::Unique, ..TableDef::clone(&by_ids(10, 3)) });
+    let table = bench.store.create(&before).await.unwrap();
+    publish(&table, [1, 11, 21]);
+    table.flush().await.unwrap();
+    let gate = bench.faults.hold_next(&format!("{:020}.json", table.snapshot().delta_version + 1));
+    let dropping = {
+        let table = Arc::clone(&table);
+        tokio::spawn(async move { drop_second(&table, 1).await })
+    };
+    gate.arrived().await;
+    others_optimize(&bench, &before, [2, 12]).await;
+    gate.open();
+    let dropped = tokio::time::timeout(Duration::from_secs(60), dropping).await;
+    let (def, files) = dropped.expect("the change waits for nothing of its own").unwrap();
+    assert_eq!((visible(&table).await, logged(&table).await), (expected([1, 2, 21]), expected([1, 2, 21])));
+    let (_, partition) = recover(&table, 2, &before, &files).await;
+    assert!(def.partitioning.partitions().unwrap().by_id(partition).is_none());
+    assert_eq!(visible(&table).await, expected([1, 2, 11, 12, 21]));
 }

@@ -5,6 +5,7 @@
 
 use crate::catalog::{Catalog, Result};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::time::Duration;
 
 /// The facts that a node says of itself.
@@ -24,6 +25,24 @@ pub struct NodeSign {
     pub since_ms: i64,
     /// How old its rows may be, in milliseconds. `None`: it does not know.
     pub rows_age_ms: Option<u64>,
+    /// How other nodes have parts of their queries computed here, on the port of Arrow Flight SQL. `None`: they do not.
+    #[serde(default)]
+    pub worker: Option<WorkerSign>,
+}
+
+/// The access of other nodes to one that computes parts of their queries.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerSign {
+    /// It lets in who shows it. A new one at each start.
+    pub token: String,
+    /// The digest of its certificate. `None`: it has none, and is spoken to in clear text.
+    pub certificate: Option<String>,
+}
+
+impl fmt::Debug for WorkerSign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerSign").field("certificate", &self.certificate).finish_non_exhaustive()
+    }
 }
 
 /// A node that was heard of.

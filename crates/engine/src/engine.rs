@@ -139,6 +139,7 @@ impl Engine {
             followed_age_seconds: self.follower.as_ref().map_or(0.0, |follower| follower.age_seconds()),
             cache: self.facts.store.read_cache(),
             traffic: self.facts.store.traffic(),
+            distributed: self.queries.nodes().counts(),
         };
         self.metrics.text(&self.ingest, &self.names().all_tables(), others)
     }
@@ -309,6 +310,11 @@ impl Engine {
         if self.tls.set(tls).is_err() {
             tracing::warn!("the certificate was set twice; the first one stays");
         }
+    }
+
+    /// The digest of the server's certificate, if it has one.
+    pub(crate) fn certificate(&self) -> Option<String> {
+        self.tls.get().map(|tls| tls.digest())
     }
 
     /// Reads certificate and key again.

@@ -10,7 +10,7 @@ use crate::access::Access;
 use namespace::{EngineNamespace, Facts, RejectId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tributary_query::QueryEngine;
+use tributary_query::{Nodes, QueryEngine};
 use tributary_types::Principal;
 
 /// Queries of everybody, each over what its principal may see.
@@ -24,6 +24,11 @@ pub(crate) struct Queries {
 impl Queries {
     pub fn new(nobody: Arc<QueryEngine>, facts: Arc<Facts>, policy: Arc<dyn Access>) -> Self {
         Self { nobody, facts, policy }
+    }
+
+    /// The nodes that compute parts of queries.
+    pub fn nodes(&self) -> &Arc<Nodes> {
+        self.nobody.nodes()
     }
 
     /// Queries over what `principal` may see.

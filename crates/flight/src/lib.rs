@@ -13,7 +13,8 @@
 //!
 //! Invariant: a call runs in a task of its own, so a client that leaves interrupts its statement and never stops it halfway. Rows
 //! are computed while they are read; nothing but one batch of a result is in memory. Without a token, the only call that is
-//! answered is the login, and no message of another is read.
+//! answered is the login, and no message of another is read. Nodes that share the catalog call on this port, too, with a token of
+//! their own ([`NodeCalls`]).
 //!
 //! Not its business: statements, users, tables; [`FlightHooks`] and [`Session`] are.
 
@@ -31,5 +32,6 @@ mod status;
 pub use options::FlightOptions;
 pub use server::serve;
 pub use session::{
-    Answer, Credentials, FlightHooks, LoadRequest, LoadStream, ParameterRow, Peer, Prepared, Rows, Session,
+    Answer, Credentials, FlightHooks, LoadRequest, LoadStream, NodeCall, NodeCalls, NodeReply, ParameterRow,
+    Peer, Prepared, Rows, Session,
 };

@@ -6,7 +6,7 @@ use crate::messages::{MessageMemory, Weighed};
 use crate::options::FlightOptions;
 use crate::places::Places;
 use crate::service::FlightSql;
-use crate::session::{FlightHooks, Peer};
+use crate::session::{FlightHooks, NodeCalls, Peer};
 use crate::sessions::{Connection, Sessions};
 use arrow_flight::flight_service_server::FlightServiceServer;
 use hyper::body::Incoming;
@@ -33,6 +33,8 @@ use tributary_tls::{Protocol, Transport};
 
 /// The only call without a token.
 const HANDSHAKE: &str = "/arrow.flight.protocol.FlightService/Handshake";
+/// The beginning of the calls of other nodes.
+const OF_NODES: &str = "/worker.WorkerService/";
 /// How long accepting pauses after it failed (too many open files, …).
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// Calls at a time on one connection.
@@ -78,6 +80,7 @@ struct Server {
     options: Arc<FlightOptions>,
     service: FlightServiceServer<FlightSql>,
     sessions: Arc<Sessions>,
+    nodes: Option<Arc<dyn NodeCalls>>,
     places: Arc<Places>,
     memory: Arc<MessageMemory>,
     connections: TaskTracker,
@@ -91,6 +94,7 @@ impl Server {
     fn new(hooks: Arc<dyn FlightHooks>, options: Arc<FlightOptions>, shutdown: CancellationToken) -> Self {
         let calls = TaskTracker::new();
         let sessions = Sessions::new(Arc::clone(&hooks), Arc::clone(&options));
+        let nodes = hooks.nodes();
         let service = FlightSql::new(Arc::clone(&sessions), hooks.server_version(), calls.clone());
         let service = FlightServiceServer::new(service)
             .max_decoding_message_size(options.max_message_bytes)
@@ -102,6 +106,7 @@ impl Server {
             options,
             service,
             sessions,
+            nodes,
             connections: TaskTracker::new(),
             calls,
             shutdown,
@@ -210,12 +215,38 @@ impl Server {
 
     /// Answers one call.
     async fn answer(&self, mut request: Request<Incoming>, connection: &Arc<Connection>) -> Response<Body> {
+        if request.uri().path().starts_with(OF_NODES) {
+            return match self.node(&request, connection) {
+                Ok(nodes) => nodes.answer(request.map(Body::new)).await,
+                Err(refusal) => refusal.into_http(),
+            };
+        }
         if let Err(refusal) = self.let_in(&mut request, connection) {
             return refusal.into_http();
         }
         let request = request.map(|body| Weighed::new(body, &self.memory));
         let Ok(answer) = self.service.clone().call(request).await;
         answer
+    }
+
+    /// Lets a call of another node pass.
+    fn node(
+        &self,
+        request: &Request<Incoming>,
+        connection: &Connection,
+    ) -> Result<Arc<dyn NodeCalls>, Status> {
+        let Some(nodes) = &self.nodes else {
+            return Err(Status::unimplemented("this server computes no parts of queries of others"));
+        };
+        let token = with_scheme(request.headers(), "node").unwrap_or_default();
+        if !nodes.admits(token, connection.peer.tls.is_some()) {
+            return Err(Status::unauthenticated("the token is not that of a node which shares the catalog"));
+        }
+        if !connection.place.know() {
+            let text = "too many connections (arrow_flight_max_connections); try again later";
+            return Err(Status::resource_exhausted(text));
+        }
+        Ok(Arc::clone(nodes))
     }
 
     /// Lets a call pass that comes with a token, or is a login.
@@ -254,6 +285,11 @@ fn made_room(connection: &Connection) {
 
 /// The token of a call.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
+    with_scheme(headers, "bearer")
+}
+
+/// The value that a call shows under this scheme of authorization.
+fn with_scheme<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.trim().split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    scheme.eq_ignore_ascii_case(name).then(|| token.trim())
 }

@@ -4,11 +4,13 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+use tonic::body::Body;
 use tributary_types::{Secret, SqlError, TlsSession};
 
 /// The client of a connection.
@@ -46,6 +48,25 @@ pub trait FlightHooks: Send + Sync {
 
     /// The version that clients see.
     fn server_version(&self) -> &str;
+
+    /// The part that answers other nodes which share the catalog. `None`: nothing does.
+    fn nodes(&self) -> Option<Arc<dyn NodeCalls>> {
+        None
+    }
+}
+
+/// A call of another node, whose head has come.
+pub type NodeCall = hyper::Request<Body>;
+/// The answer to it.
+pub type NodeReply = hyper::Response<Body>;
+
+/// Answers other nodes that share the catalog.
+pub trait NodeCalls: Send + Sync {
+    /// Whether a node that shows this token may call.
+    fn admits(&self, token: &str, is_encrypted: bool) -> bool;
+
+    /// Answers a call that was admitted.
+    fn answer(&self, call: NodeCall) -> BoxFuture<'static, NodeReply>;
 }
 
 /// A client's session. Calls may come at the same time. In all of them `left` says that nobody waits for the answer any more.

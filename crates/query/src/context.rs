@@ -267,10 +267,7 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        functions::get(name).or_else(|| {
-            let found = self.state.scalar_functions().get(name).cloned();
-            found.map(functions::keeping::scalar).map(functions::growth::scalar)
-        })
+        functions::scalar(name, self.state.scalar_functions())
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
@@ -278,12 +275,7 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
-        if name == "sum" {
-            return Some(functions::sum());
-        }
-        functions::aggregates::get(name).or_else(|| {
-            self.state.aggregate_functions().get(name).cloned().map(functions::keeping::aggregate)
-        })
+        functions::aggregate(name, self.state.aggregate_functions())
     }
 
     fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {

@@ -5,11 +5,14 @@
 
 mod files;
 mod load_exprs;
+mod on_nodes;
 mod show;
 mod views;
 
 use crate::context::{SettledSnapshots, StatementContext, Within, names_hidden};
 use crate::deep::{OnDeepStack, planned};
+use crate::distributed::nodes::Nodes;
+use crate::distributed::worker::worker;
 use crate::error::{plan_error, table_error};
 use crate::explain::{self, ReadTables};
 use crate::functions::dates::zone::{self, SessionZone};
@@ -86,11 +89,12 @@ pub struct QueryEngine {
     namespace: Arc<dyn Namespace>,
     /// In UTC, with joins in the cheapest order.
     state: State,
-    /// In other zones, by their seconds ahead of UTC, and whether joins are reordered.
-    others: Arc<Mutex<HashMap<(i32, bool), State>>>,
+    /// In other zones, by their seconds ahead of UTC, whether joins are reordered, and whether plans are to travel.
+    others: Arc<Mutex<HashMap<(i32, bool, bool), State>>>,
     /// Statements that are planned at a time.
     places: Arc<Semaphore>,
     store_url: ObjectStoreUrl,
+    nodes: Arc<Nodes>,
 }
 
 type State = Arc<Sealed<SessionState>>;
@@ -179,7 +183,16 @@ impl QueryEngine {
         planners.extend(state.expr_planners().iter().cloned());
         let state = SessionStateBuilder::new_from_existing(state).with_expr_planners(planners);
         let places = Arc::new(Semaphore::new(PLANNED_MAX));
-        Ok(Self { namespace, state: built(state), others: Arc::default(), places, store_url })
+        let state = built(state);
+        let nodes = Arc::new(Nodes::new(options.distributed_bytes_min));
+        nodes.set_worker(worker(&state, nodes.peers()));
+        Ok(Self { namespace, state, others: Arc::default(), places, store_url, nodes })
+    }
+
+    /// The nodes that compute parts of queries.
+    #[must_use]
+    pub const fn nodes(&self) -> &Arc<Nodes> {
+        &self.nodes
     }
 
     /// The same engine over what somebody else may see.
@@ -215,7 +228,20 @@ impl QueryEngine {
         params: &'a [ScalarValue],
         nested: Nested,
     ) -> BoxFuture<'a, Result<QueryResult, SqlError>> {
-        Box::pin(self.run(session, query, params, TableFunctions::default(), nested))
+        Box::pin(async move {
+            let (plan, rewritten) =
+                self.settled_plan(session, query, params, TableFunctions::default()).await?;
+            let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings, nested);
+            let state = self.state_of(session);
+            let local = self.physical(session, &state, &plan).await?;
+            let rows = match self.rows_of_nodes(session, &plan, &local).await {
+                Some(rows) => rows,
+                None => {
+                    execute_stream(local, self.task_context(&state)).map_err(|error| plan_error(&error))?
+                }
+            };
+            Ok(output::result(columns, rows, nested))
+        })
     }
 
     /// Like [`Self::query`], for files: `nested` determines the form of arrays, maps and structs in them.
@@ -397,6 +423,15 @@ impl QueryEngine {
             );
         }
         let physical = self.physical(session, &state, &plan).await?;
+        match self.explained_on_nodes(session, &plan, &physical).await {
+            Some(Ok(divided)) => {
+                let stages = self.stages(&divided, analyze).await;
+                text += &stages.map_err(|error| plan_error(&error))?;
+                return explained(&text);
+            }
+            Some(Err(reason)) => text += &reason,
+            None => {}
+        }
         if analyze {
             let stream = execute_stream(Arc::clone(&physical), self.task_context(&state));
             let mut stream = stream.map_err(|error| plan_error(&error))?;
@@ -415,8 +450,7 @@ impl QueryEngine {
             }
             (_, false) => displayable(physical.as_ref()).indent(is_verbose).to_string(),
         };
-        let lines: ArrayRef = Arc::new(text.lines().map(Some).collect::<StringArray>());
-        rows::result(vec![ResultColumn::computed("Explain String", DataType::Utf8)], vec![lines])
+        explained(&text)
     }
 
     /// A plan that shows one row for each key of a table with unique keys. The tables of a query are known once it is planned,
@@ -494,20 +528,28 @@ impl QueryEngine {
     /// The state that plans and runs the session's statements: its zone is part of the options that plans carry, and so is whether
     /// joins are reordered.
     fn state_of(&self, session: &SessionView) -> State {
+        self.state_with(session, false)
+    }
+
+    /// The state of [`Self::state_of`], or one that makes plans which can travel.
+    fn state_with(&self, session: &SessionView, travels: bool) -> State {
         let offset = zone::offset_of(session.zone(), session.now_unix_micros);
         let reorders = session.reorders_joins();
-        if offset == 0 && reorders {
+        if offset == 0 && reorders && !travels {
             return Arc::clone(&self.state);
         }
         let mut others = self.others.lock();
         // Zones are a few dozen; a client that sets one for each statement does not fill the memory.
-        if others.len() >= STATES_KEPT_MAX && !others.contains_key(&(offset, reorders)) {
+        if others.len() >= STATES_KEPT_MAX && !others.contains_key(&(offset, reorders, travels)) {
             others.clear();
         }
-        let state = others.entry((offset, reorders)).or_insert_with(|| {
+        let state = others.entry((offset, reorders, travels)).or_insert_with(|| {
             let mut config = self.state.config().clone();
             config.options_mut().extensions.insert(SessionZone { utc_offset_seconds: offset });
             config.options_mut().extensions.insert(AsWritten { is_on: !reorders });
+            if travels {
+                on_nodes::travelling(&mut config);
+            }
             let state = SessionStateBuilder::new_from_existing(SessionState::clone(&self.state));
             built(state.with_config(config))
         });
@@ -542,6 +584,12 @@ impl QueryEngine {
     fn global_variable(&self, name: &str) -> Option<String> {
         self.namespace.global_variables().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
+}
+
+/// The rows of EXPLAIN.
+fn explained(text: &str) -> Result<QueryResult, SqlError> {
+    let lines: ArrayRef = Arc::new(text.lines().map(Some).collect::<StringArray>());
+    rows::result(vec![ResultColumn::computed("Explain String", DataType::Utf8)], vec![lines])
 }
 
 /// A plan and what belongs to it.

@@ -34,8 +34,8 @@ use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    TypeSignature, Volatility,
+    AggregateUDF, ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, TypeSignature, Volatility,
 };
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -321,6 +321,19 @@ pub fn all() -> &'static [Arc<ScalarUDF>] {
 /// The function that a query may call by that name.
 pub fn get(name: &str) -> Option<Arc<ScalarUDF>> {
     by_name().get(name).map(|function| Arc::clone(function)).or_else(|| conversion::cast::function(name))
+}
+
+/// The scalar function that queries mean by that name: one of ours, or one of DataFusion's within our limits.
+pub fn scalar(name: &str, stock: &HashMap<String, Arc<ScalarUDF>>) -> Option<Arc<ScalarUDF>> {
+    get(name).or_else(|| stock.get(name).cloned().map(keeping::scalar).map(growth::scalar))
+}
+
+/// The aggregate that queries mean by that name.
+pub fn aggregate(name: &str, stock: &HashMap<String, Arc<AggregateUDF>>) -> Option<Arc<AggregateUDF>> {
+    if name == "sum" {
+        return Some(sum());
+    }
+    aggregates::get(name).or_else(|| stock.get(name).cloned().map(keeping::aggregate))
 }
 
 /// The functions of this module by their names.

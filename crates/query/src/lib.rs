@@ -6,6 +6,7 @@
 
 mod context;
 mod deep;
+mod distributed;
 mod engine;
 mod error;
 mod explain;
@@ -22,6 +23,7 @@ mod types;
 mod workarounds;
 
 pub use datafusion::common::ScalarValue;
+pub use distributed::nodes::{NodeCall, NodeReply, Nodes, OUTCOMES, Peer};
 pub use engine::{Projection, QueryEngine, RowFilter, ViewShape};
 pub use error::{is_of_missing_file, stream_error};
 pub use facts::show::facts::size_text;

@@ -26,6 +26,8 @@ pub struct QueryOptions {
     pub target_partitions: usize,
     /// The target of queries' spills; `None`: the system's directory for temporary files, without our own limit.
     pub spill: Option<Spill>,
+    /// Bytes of data files from which on a query is divided among nodes, if there are others; 0: none is.
+    pub distributed_bytes_min: u64,
 }
 
 /// The disk that queries spill to.
@@ -39,7 +41,7 @@ pub struct Spill {
 impl Default for QueryOptions {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Self { memory_limit_bytes: 1 << 30, target_partitions: cores, spill: None }
+        Self { memory_limit_bytes: 1 << 30, target_partitions: cores, spill: None, distributed_bytes_min: 0 }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Not here: sockets.
 
+use crate::known::digest_of;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
@@ -88,6 +89,12 @@ impl Contents {
             private_key: read(&files.private_key)?,
             client_ca: files.client_ca.as_deref().map(read).transpose()?,
         })
+    }
+
+    /// The digest of the server's certificate.
+    pub fn digest(&self, files: &TlsFiles) -> Result<String, TlsError> {
+        let chain = certificates(&self.certificate, &files.certificate)?;
+        Ok(chain.first().map(digest_of).unwrap_or_default())
     }
 
     pub fn config(&self, files: &TlsFiles) -> Result<ServerConfig, TlsError> {

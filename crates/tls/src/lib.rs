@@ -5,10 +5,12 @@
 //! Not its business: who may connect without. Protocols decide that.
 
 mod files;
+mod known;
 mod stream;
 mod transport;
 
 pub use files::{MinimumVersion, TlsError, TlsFiles};
+pub use known::connect_known;
 pub use stream::{Prefixed, TlsStream, session};
 pub use transport::Transport;
 
@@ -45,7 +47,7 @@ impl Tls {
     /// A file that can't be read or used, by its name.
     pub fn open(files: TlsFiles) -> Result<Self, TlsError> {
         let contents = Contents::read(&files)?;
-        let configs = Configs::of(contents.config(&files)?);
+        let configs = Configs::of(contents.config(&files)?, contents.digest(&files)?);
         Ok(Self { files, current: ArcSwap::from_pointee(configs), contents: Mutex::new(contents) })
     }
 
@@ -59,10 +61,16 @@ impl Tls {
         if found == *contents {
             return Ok(false);
         }
-        let configs = Configs::of(found.config(&self.files)?);
+        let configs = Configs::of(found.config(&self.files)?, found.digest(&self.files)?);
         self.current.store(Arc::new(configs));
         *contents = found;
         Ok(true)
+    }
+
+    /// The digest of the certificate, by which [`connect_known`] knows it.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        self.current.load().digest.clone()
     }
 
     /// Performs the server's half of the handshake. No limit on its time.
@@ -92,13 +100,15 @@ impl Tls {
 struct Configs {
     http_1: Arc<ServerConfig>,
     http_2: Arc<ServerConfig>,
+    /// Of the certificate.
+    digest: String,
 }
 
 impl Configs {
-    fn of(http_1: ServerConfig) -> Self {
+    fn of(http_1: ServerConfig, digest: String) -> Self {
         let mut http_2 = http_1.clone();
         http_2.alpn_protocols = vec![HTTP_2.to_vec()];
-        Self { http_1: Arc::new(http_1), http_2: Arc::new(http_2) }
+        Self { http_1: Arc::new(http_1), http_2: Arc::new(http_2), digest }
     }
 
     fn of_protocol(&self, protocol: Protocol) -> Arc<ServerConfig> {

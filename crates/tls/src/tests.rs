@@ -151,3 +151,35 @@ fn bad_files_are_named() {
     let no_key = error(&|files| files.private_key = Path::to_owned(&files.certificate));
     assert!(no_key.ends_with("has no private key in PEM (`-----BEGIN PRIVATE KEY-----`)"), "{no_key}");
 }
+
+#[tokio::test]
+async fn a_node_is_known_by_the_digest_of_its_certificate() {
+    let identity = Identity::new();
+    let tls = Tls::open(identity.files(MinimumVersion::Tls12, false)).expect("good files");
+    let talk = |digest: String| {
+        let tls = &tls;
+        async move {
+            let listener = TcpListener::bind("127.0.0.1:0").await?;
+            let stream = TcpStream::connect(listener.local_addr()?).await?;
+            let server = async {
+                let (stream, _) = listener.accept().await?;
+                let mut stream = tls.accept_for(Protocol::Http2, Prefixed::new(Vec::new(), stream)).await?;
+                stream.read_u8().await
+            };
+            let client = async {
+                let mut stream = connect_known(stream, &digest).await?;
+                stream.write_u8(7).await?;
+                stream.shutdown().await
+            };
+            let (server, client) = tokio::join!(server, client);
+            client?;
+            server
+        }
+    };
+    let known = tls.digest();
+    assert_eq!(talk(known.clone()).await.expect("it is this one"), 7);
+    identity.issue("server");
+    assert!(tls.reload().expect("good files"));
+    talk(known).await.expect_err("the node has another certificate now");
+    assert_eq!(talk(tls.digest()).await.expect("this is the other one"), 7);
+}

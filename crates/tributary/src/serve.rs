@@ -462,6 +462,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
                 threads => threads as usize,
             },
             spill: None,
+            distributed_bytes_min: settings.distributed_query_bytes,
         },
     })
 }

@@ -9,7 +9,7 @@ use crate::error::CatalogError;
 use crate::jobs::{JobRecord, PositionRecord};
 use crate::location::CatalogLocation;
 use crate::moves::{copy_to_postgres, copy_to_sqlite};
-use crate::nodes::{HeardNode, NodeSign};
+use crate::nodes::{HeardNode, NodeSign, WorkerSign};
 use crate::recycled::{RecycledPartition, RecycledTable};
 use crate::rows::TABLES;
 use crate::sqlite::SqliteStore;
@@ -165,6 +165,7 @@ async fn nodes_that_share_a_catalog_hear_of_one_another() {
         version: "v".to_owned(),
         since_ms: 7,
         rows_age_ms,
+        worker: Some(WorkerSign { token: "t".to_owned(), certificate: None }),
     };
     let names = |nodes: &[HeardNode]| nodes.iter().map(|node| node.sign.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&owner.say_node(&sign("n", false, Some(0))).await.unwrap()), ["n"]);
@@ -181,6 +182,9 @@ async fn nodes_that_share_a_catalog_hear_of_one_another() {
         listed(&database.run("SELECT name FROM tributary.heard_nodes")),
         BTreeSet::from(["a".to_owned()])
     );
+    // One of before computes no parts of queries.
+    database.run("UPDATE tributary.heard_nodes SET sign = (sign::jsonb - 'worker')::text");
+    assert_eq!(reader.heard_nodes().await.unwrap()[0].sign.worker, None);
     reader.unsay_node("a").await.unwrap();
     assert_eq!(owner.heard_nodes().await.unwrap(), []);
     database.run(

@@ -33,7 +33,7 @@ use crate::node::health::LastReadiness;
 use crate::node::host::{SpoolDisk, SpoolRoom, disk_limit, emptied};
 use crate::node::metrics::Metrics;
 use crate::node::node_file::NodeFile;
-use crate::node::options::EngineOptions;
+use crate::node::options::{EngineOptions, Ports};
 use crate::node::session_memory::SessionsMemory;
 use crate::node::start_error::StartError;
 use crate::node::state_dir;
@@ -41,7 +41,7 @@ use crate::node::table_storage;
 use crate::node::wal_dirs::{self, WalDirs};
 use crate::queries::Queries;
 use crate::queries::namespace::{EngineNamespace, Facts, OtherMemory, ShownJobs};
-use crate::queries::nodes::Nodes;
+use crate::queries::nodes::{self, Nodes};
 use crate::variables::VERSION_COMMENT;
 use crate::verify::Verifier;
 use crate::watch::{self, Looked, Sizes, Watch};
@@ -55,7 +55,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
-use tributary_catalog::{Catalog, NodeSign};
+use tributary_catalog::{Catalog, NodeSign, WorkerSign};
 use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, Ownership, RecoveryReport};
 use tributary_query::{QueryEngine, QueryOptions, Spill};
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
@@ -220,7 +220,7 @@ impl Engine {
                 metrics.registry(),
             )?),
             catalog: Arc::clone(&catalog),
-            nodes: Nodes::default(),
+            nodes: Nodes::new(),
             processes: Arc::default(),
             ingest: Arc::clone(&ingest),
             store: Arc::clone(&store),
@@ -467,6 +467,7 @@ impl Engine {
                 }
                 None => Some(0),
             },
+            worker: self.worker_sign(ports),
         };
         let is_former = self.follower.is_none() && self.ownership.lost_to().is_some();
         let heard = if is_former { Err(None) } else { self.catalog.say_node(&own).await.map_err(Some) };
@@ -478,8 +479,19 @@ impl Engine {
                 self.catalog.heard_nodes().await.unwrap_or_default()
             }
         };
+        self.queries.nodes().hear(nodes::peer(&own).as_ref(), nodes::peers(&own, &heard));
         self.facts.nodes.heard(own, heard);
         NODES_INTERVAL
+    }
+
+    /// The access of other nodes to the computing of parts of their queries here. `None`: there is none.
+    fn worker_sign(&self, ports: Ports) -> Option<WorkerSign> {
+        let is_on = self.queries.nodes().is_on() && ports.flight.is_some() && self.shares_catalog();
+        is_on.then(|| self.facts.nodes.worker_sign(self.certificate()))
+    }
+
+    fn shares_catalog(&self) -> bool {
+        self.options.catalog_database.is_some()
     }
 
     /// Notes that the process runs. It waits for nothing: a pause is taken for a freeze.

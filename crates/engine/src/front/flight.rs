@@ -12,12 +12,13 @@ use crate::access::finished::Door;
 use crate::engine::Engine;
 use crate::front::login::{Claimed, authenticate};
 use async_trait::async_trait;
+use futures::future::BoxFuture;
 use session::FlightSession;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-use tributary_flight::{Credentials, Peer, Session};
+use tributary_flight::{Credentials, NodeCall, NodeCalls, NodeReply, Peer, Session};
 use tributary_types::{Live, SqlError};
 
 /// Limits of loads by Arrow Flight, which are those of HTTP.
@@ -69,5 +70,24 @@ impl tributary_flight::FlightHooks for FlightHooks {
 
     fn server_version(&self) -> &str {
         env!("CARGO_PKG_VERSION")
+    }
+
+    fn nodes(&self) -> Option<Arc<dyn NodeCalls>> {
+        let is_on = self.engine.queries.nodes().is_on();
+        is_on.then(|| Arc::new(OtherNodes(Arc::clone(&self.engine))) as Arc<dyn NodeCalls>)
+    }
+}
+
+/// Answers other nodes that share the catalog.
+struct OtherNodes(Arc<Engine>);
+
+impl NodeCalls for OtherNodes {
+    fn admits(&self, token: &str, is_encrypted: bool) -> bool {
+        // Nodes know the certificate of one that has one.
+        (is_encrypted || self.0.certificate().is_none()) && self.0.facts().nodes.admits(token)
+    }
+
+    fn answer(&self, call: NodeCall) -> BoxFuture<'static, NodeReply> {
+        self.0.queries.nodes().answer(call)
     }
 }

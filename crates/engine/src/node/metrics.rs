@@ -4,6 +4,7 @@ use prometheus::{Encoder, Gauge, IntCounter, IntCounterVec, IntGauge, Opts, Regi
 use std::sync::Arc;
 use tributary_admission::Refusal;
 use tributary_ingest::Ingest;
+use tributary_query::OUTCOMES;
 use tributary_table::{CacheFacts, StoreTraffic, Table};
 use tributary_types::memory;
 
@@ -13,6 +14,8 @@ pub(crate) struct Metrics {
     registry: Registry,
     gauges: Gauges,
     store: StoreMetrics,
+    /// In the order of [`OUTCOMES`].
+    distributed: Vec<IntCounter>,
 }
 
 impl Metrics {
@@ -20,7 +23,12 @@ impl Metrics {
         let registry = Registry::new();
         let gauges = Gauges::new(&registry)?;
         let store = StoreMetrics::new(&registry)?;
-        Ok(Self { registry, gauges, store })
+        let help = "Queries over at least distributed_query_bytes while other nodes computed parts of queries, by what became of them";
+        let distributed =
+            IntCounterVec::new(Opts::new("tributary_distributed_queries_total", help), &["outcome"])?;
+        registry.register(Box::new(distributed.clone()))?;
+        let distributed = OUTCOMES.iter().map(|outcome| distributed.with_label_values(&[*outcome])).collect();
+        Ok(Self { registry, gauges, store, distributed })
     }
 
     /// The registry for the crates' counters.
@@ -36,6 +44,7 @@ impl Metrics {
         self.gauges.ready.set(i64::from(others.is_ready));
         self.gauges.followed_age.set(others.followed_age_seconds);
         self.store.read(others.cache.as_ref(), others.traffic);
+        self.distributed.iter().zip(others.distributed).for_each(|(counter, count)| raise(counter, count));
         let mut out = Vec::new();
         match TextEncoder::new().encode(&self.registry.gather(), &mut out) {
             Ok(()) => String::from_utf8_lossy(&out).into_owned(),
@@ -55,6 +64,8 @@ pub(crate) struct Others {
     /// Of data files in a store that is far away.
     pub cache: Option<CacheFacts>,
     pub traffic: Option<StoreTraffic>,
+    /// Of queries over many bytes, in the order of [`OUTCOMES`].
+    pub distributed: [u64; OUTCOMES.len()],
 }
 
 /// Gauges that are set when metrics are requested.

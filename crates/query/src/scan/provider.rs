@@ -12,6 +12,9 @@ mod pages;
 mod point;
 mod pruning;
 mod reader;
+mod version_files;
+
+pub use version_files::{Travels, VersionFiles};
 
 use crate::types::metadata;
 use crate::workarounds::physical::calculated_keys::compares_columns;
@@ -48,6 +51,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tributary_sql::{FILE_COLUMN, ROW_COLUMN};
 use tributary_table::{FileBounds, KeyFinder, ObjectRoot, RowSet, Snapshot, Table, TableError};
+use version_files::{KnownFile, Version};
 
 /// Files below this many bytes together are read by one partition.
 const SPLIT_BYTES: u64 = 1024 * 1024;
@@ -228,6 +232,9 @@ impl SnapshotProvider {
         if wanted.is_empty() {
             return Ok(None);
         }
+        if version_files::travels(state.config_options()) && self.scanned.table_partition_cols().is_empty() {
+            return self.travelling(state, columns, wanted, predicate).map(Some);
+        }
         let runtime = state.runtime_env();
         let (store, footers) =
             (runtime.object_store(&self.store_url)?, runtime.cache_manager.get_file_metadata_cache());
@@ -292,6 +299,49 @@ impl SnapshotProvider {
         }))
     }
 
+    /// The files in a form that other nodes can read.
+    fn travelling(
+        &self,
+        state: &dyn Session,
+        columns: &[usize],
+        wanted: Vec<(usize, Option<RowSet>)>,
+        predicate: Option<Arc<dyn PhysicalExpr>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let paths = self.paths(&wanted)?;
+        let read: Vec<usize> = wanted.iter().map(|(file, _)| *file).collect();
+        let rows = read.iter().map(|&file| self.snapshot.files[file].live_rows()).sum();
+        let files = paths.iter().map(|(file, path)| {
+            let live = &self.snapshot.files[*file];
+            let deleted = live.deletes.as_ref().map(|deletes| deletes.rows().clone());
+            (path.clone(), KnownFile { rows: live.file.rows, deleted })
+        });
+        let name = format!("{}.{}", self.snapshot.def.db, self.snapshot.def.name);
+        let version =
+            Version { table: name, version: self.snapshot.delta_version, rows, files: files.collect() };
+        let mut source = ParquetSource::new(self.scanned.clone())
+            .with_table_parquet_options(state.table_options().parquet.clone());
+        if let Some(predicate) = predicate {
+            source = source.with_predicate(predicate);
+        }
+        let mut statistics = Statistics::new_unknown(self.scanned.table_schema());
+        let known = &mut statistics.column_statistics;
+        estimates::fill(known, &self.snapshot, &self.bounds, &self.physical, &read, columns);
+        let partitions = state.config().target_partitions();
+        let plain = |file: usize, _: Option<&RowSet>| {
+            let bytes = self.snapshot.files[file].size_bytes();
+            let mut part = PartitionedFile::new(paths[&file].as_ref(), bytes);
+            part.object_meta.location = paths[&file].clone();
+            part
+        };
+        let groups = version_files::in_parts(self.spread(wanted, partitions, plain), partitions);
+        let config = FileScanConfigBuilder::new(self.store_url.clone(), Arc::new(source))
+            .with_file_groups(groups)
+            .with_statistics(statistics)
+            .with_projection_indices(Some(columns.to_vec()))?
+            .build();
+        Ok(Arc::new(VersionFiles::new(DataSourceExec::from_data_source(config), Arc::new(version))))
+    }
+
     /// The paths of the files in the object store.
     fn paths(&self, wanted: &[(usize, Option<RowSet>)]) -> Result<HashMap<usize, Path>> {
         let path = |(file, _): &(usize, Option<RowSet>)| {
@@ -301,14 +351,25 @@ impl SnapshotProvider {
         wanted.iter().map(path).collect()
     }
 
-    /// Files spread over partitions by size, the largest first.
     fn groups(
         &self,
-        mut wanted: Vec<(usize, Option<RowSet>)>,
+        wanted: Vec<(usize, Option<RowSet>)>,
         paths: &HashMap<usize, Path>,
         left: Option<&Left>,
         scanned: &TableSchema,
         partitions: usize,
+    ) -> Vec<FileGroup> {
+        self.spread(wanted, partitions, |file, rows| {
+            self.partitioned(file, &paths[&file], rows, left, scanned)
+        })
+    }
+
+    /// Files spread over partitions by size, the largest first.
+    fn spread(
+        &self,
+        mut wanted: Vec<(usize, Option<RowSet>)>,
+        partitions: usize,
+        part: impl Fn(usize, Option<&RowSet>) -> PartitionedFile,
     ) -> Vec<FileGroup> {
         let bytes = |file: usize| self.snapshot.files[file].size_bytes();
         let total: u64 = wanted.iter().map(|(file, _)| bytes(*file)).sum();
@@ -319,7 +380,7 @@ impl SnapshotProvider {
         for (file, rows) in wanted {
             if let Some(smallest) = groups.iter_mut().min_by_key(|(bytes, _)| *bytes) {
                 smallest.0 += bytes(file);
-                smallest.1.push(self.partitioned(file, &paths[&file], rows.as_ref(), left, scanned));
+                smallest.1.push(part(file, rows.as_ref()));
             }
         }
         groups.into_iter().map(|(_, files)| FileGroup::new(files)).collect()

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod common;
+mod distributed;
 mod explain;
 mod join_order;
 mod result;

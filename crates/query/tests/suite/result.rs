@@ -139,8 +139,11 @@ async fn rows_published_after_a_query_began_are_not_seen_by_it() {
 
 #[tokio::test]
 async fn a_query_beyond_the_memory_limit_fails_and_names_the_remedy() {
-    let mut server =
-        Server::with_options(QueryOptions { memory_limit_bytes: 20_000, target_partitions: 1, spill: None });
+    let mut server = Server::with_options(QueryOptions {
+        memory_limit_bytes: 20_000,
+        target_partitions: 1,
+        ..QueryOptions::default()
+    });
     server.run("CREATE TABLE m (k BIGINT) DUPLICATE KEY(k) DISTRIBUTED BY RANDOM").await.unwrap();
     server.run("INSERT INTO m VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)").await.unwrap();
     let sql = "SELECT COUNT(*) FROM (SELECT CONCAT(a.k, b.k, c.k, d.k, 'some text to make it long') x, COUNT(*) \

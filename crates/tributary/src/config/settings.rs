@@ -336,6 +336,9 @@ settings! {
     /// Threads that one query may use. 0: one per core.
     query_parallelism: u64 = "0", count(0, 1024);
 
+    /// Bytes of data files from which on a query is divided among the nodes that share the catalog, whose ports of Arrow Flight SQL must be open; the node computes parts of the others' queries, too. 0: neither.
+    distributed_query_bytes: u64 = "0", bytes(0, u64::MAX);
+
     /// Directory of the audit log's file: a line of JSON for each statement, load, job and login. None: no file.
     audit_log_dir: Option<PathBuf> = "", optional_directory();
 

@@ -38,6 +38,7 @@ mod damage;
 mod ddl_texts;
 mod delete;
 mod delta;
+mod distributed;
 mod doubt;
 mod duplicate_updates;
 mod dynamic_partitions;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A bucket and a database, which servers share.
-struct Cluster {
+pub struct Cluster {
     bucket: Bucket,
     postgres: Arc<Postgres>,
     url: String,
@@ -21,7 +21,7 @@ impl Cluster {
         Self { bucket: Bucket::new(), postgres, url }
     }
 
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self::on(Postgres::shared())
     }
 
@@ -31,14 +31,14 @@ impl Cluster {
         self.bucket.settings().into_iter().chain(more).collect()
     }
 
-    fn server(&self, more: &[(&str, &str)]) -> Server {
+    pub fn server(&self, more: &[(&str, &str)]) -> Server {
         let settings = self.settings(more);
         let settings: Vec<(&str, &str)> =
             settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         Server::with_settings(&settings)
     }
 
-    fn reader(&self, more: &[(&str, &str)]) -> Server {
+    pub fn reader(&self, more: &[(&str, &str)]) -> Server {
         let more: Vec<(&str, &str)> = [("read_only", "true")].iter().chain(more).copied().collect();
         self.server(&more)
     }

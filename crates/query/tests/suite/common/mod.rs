@@ -187,6 +187,16 @@ impl Server {
         Self::with_engine(|names, store| QueryEngine::without_workaround(names, store, options, name))
     }
 
+    /// An engine with other options over the same tables.
+    pub fn another(&self, options: QueryOptions) -> QueryEngine {
+        QueryEngine::new(Arc::clone(&self.names) as Arc<dyn Namespace>, &self.store, options).unwrap()
+    }
+
+    /// An engine that knows no table, over the same files.
+    pub fn stranger(&self, options: QueryOptions) -> QueryEngine {
+        QueryEngine::new(Arc::new(Names::default()), &self.store, options).unwrap()
+    }
+
     fn with_engine(
         engine: impl FnOnce(Arc<dyn Namespace>, &TableStore) -> Result<QueryEngine, SqlError>,
     ) -> Self {

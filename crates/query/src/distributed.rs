@@ -1,0 +1,24 @@
+//! Queries whose parts are computed by several nodes: the form in which plans travel, the nodes, and the part of a worker.
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | `codec` | the bytes of the only node of ours that travels |
+//! | `functions` | functions by the names under which they travel |
+//! | `nodes` | the other nodes, connections to them, and what they ask of this one |
+//! | `same` | whether a plan arrives as it was sent |
+//! | `stays` | why a query stays on its node |
+//! | `worker` | the sessions in which parts of other nodes' plans run |
+//!
+//! Invariant: a plan of which any part is not known to arrive as it was sent does not travel at all. The planner, the exchange of
+//! rows and the calls are `datafusion-distributed`'s; scans are [`VersionFiles`](crate::scan::provider::VersionFiles).
+//!
+//! Not here: which queries are worth it, and running one again (`engine`); who may call (`flight`).
+
+mod codec;
+pub mod functions;
+pub mod nodes;
+pub mod same;
+pub mod stays;
+pub mod worker;
+
+pub use codec::NodeCodec;

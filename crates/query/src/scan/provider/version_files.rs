@@ -1,0 +1,496 @@
+//! The data files of one version of a table, less their deleted rows, in a form that other nodes can read.
+//!
+//! A plan that travels has a scan of DataFusion's, whose files the planner divides among nodes, and above it a node of ours
+//! that knows the deleted rows of each file. The scan alone would show them: they do not travel with it. So the scan is never run;
+//! the node reads the files that it names, and refuses a file that it does not know.
+//!
+//! Not here: who reads them where (`distributed`).
+
+use super::grown::Grown;
+use super::reader::CheckedReaders;
+use crate::workarounds::physical::pass_through::only_child;
+use arrow::array::BooleanBufferBuilder;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use datafusion::common::config::{ConfigExtension, ConfigOptions};
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DataFusionError, Result, Statistics, exec_err, extensions_options, internal_err};
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::parquet::ParquetRowSelection;
+use datafusion::datasource::physical_plan::{
+    FileGroup, FileGroupPartitioner, FileScanConfig, FileScanConfigBuilder, ParquetSource,
+};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::parquet::arrow::arrow_reader::RowSelection;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::CardinalityEffect;
+use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::{
+    ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, StatisticsArgs,
+};
+use object_store::path::Path;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use tributary_table::RowSet;
+
+/// The form of the node's bytes; nodes with another one do not understand each other.
+const FORMAT: u32 = 1;
+/// Parts that a scan has at least: a plan over several parts puts them together wherever it has to, however they are divided
+/// among nodes.
+const PARTS_MIN: usize = 2;
+
+extensions_options! {
+    /// Whether scans are in a form that can travel, as an option of DataFusion.
+    pub struct Travels {
+        /// They are.
+        pub is_on: bool, default = false
+    }
+}
+
+impl ConfigExtension for Travels {
+    const PREFIX: &'static str = "tributary_travels";
+}
+
+/// Whether scans are to be in a form that can travel.
+pub(super) fn travels(options: &ConfigOptions) -> bool {
+    options.extensions.get::<Travels>().is_some_and(|travels| travels.is_on)
+}
+
+/// A data file of a version.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownFile {
+    /// Deleted ones included.
+    pub rows: u64,
+    /// `None`: no row is deleted.
+    pub deleted: Option<RowSet>,
+}
+
+/// The data files of a version of a table, or some of them.
+#[derive(Debug, PartialEq)]
+pub struct Version {
+    /// With its database.
+    pub table: String,
+    /// That of the Delta log.
+    pub version: i64,
+    /// How many rows are live.
+    pub rows: u64,
+    pub files: HashMap<Path, KnownFile>,
+}
+
+/// The node; see the module.
+#[derive(Debug)]
+pub struct VersionFiles {
+    /// A scan of data files.
+    input: Arc<dyn ExecutionPlan>,
+    version: Arc<Version>,
+    properties: Arc<PlanProperties>,
+    /// The scan that is run. One for all parts, which share its work.
+    reading: Mutex<Option<Arc<dyn ExecutionPlan>>>,
+}
+
+impl VersionFiles {
+    /// The live rows of the files that `input` scans.
+    #[must_use]
+    pub fn new(input: Arc<dyn ExecutionPlan>, version: Arc<Version>) -> Self {
+        let known = input.properties();
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(input.schema()),
+            known.partitioning.clone(),
+            known.emission_type,
+            known.boundedness,
+        );
+        let properties = Arc::new(properties.with_scheduling_type(known.scheduling_type));
+        Self { input, version, properties, reading: Mutex::new(None) }
+    }
+
+    /// The version whose files it reads.
+    #[must_use]
+    pub fn version(&self) -> &Version {
+        &self.version
+    }
+
+    /// The scan of DataFusion's.
+    fn scan(&self) -> Result<&FileScanConfig> {
+        let source = self.input.downcast_ref::<DataSourceExec>();
+        match source.and_then(|source| source.data_source().downcast_ref::<FileScanConfig>()) {
+            Some(scan) => Ok(scan),
+            None => internal_err!("{} is above a scan of files, not {}", self.name(), self.input.name()),
+        }
+    }
+
+    fn known(&self, file: &Path) -> Result<&KnownFile> {
+        match self.version.files.get(file) {
+            Some(known) => Ok(known),
+            None => exec_err!(
+                "the data file {file} is not one of version {} of {}: its deleted rows are not known",
+                self.version.version,
+                self.version.table
+            ),
+        }
+    }
+
+    /// The scan with deletions, checks of pages, and values for columns that files lack.
+    fn read(&self, context: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
+        let scan = self.scan()?;
+        let Some(source) = scan.file_source().downcast_ref::<ParquetSource>() else {
+            return internal_err!("the files of a table are Parquet files");
+        };
+        let mut rows = HashMap::with_capacity(self.version.files.len());
+        let mut groups = Vec::with_capacity(scan.file_groups.len());
+        for group in &scan.file_groups {
+            let mut files = Vec::with_capacity(group.len());
+            for file in group.iter() {
+                let path = &file.object_meta.location;
+                let known = self.known(path)?;
+                rows.insert(path.clone(), known.rows);
+                files.push(match &known.deleted {
+                    Some(deleted) => file.clone().with_extension(live(deleted, known.rows)),
+                    None => file.clone(),
+                });
+            }
+            groups.push(FileGroup::new(files));
+        }
+        let runtime = context.runtime_env();
+        let store = runtime.object_store(&scan.object_store_url)?;
+        let footers = runtime.cache_manager.get_file_metadata_cache();
+        let readers = CheckedReaders::new(store, footers, scan.object_store_url.clone(), rows);
+        let source = source.clone().with_parquet_file_reader_factory(Arc::new(readers));
+        let config = FileScanConfigBuilder::from(scan.clone())
+            .with_source(Arc::new(source))
+            .with_file_groups(groups)
+            .with_expr_adapter(Some(Arc::new(Grown)))
+            .build();
+        Ok(DataSourceExec::from_data_source(config))
+    }
+
+    /// Writes the node without its input, with the files of its input only.
+    ///
+    /// # Errors
+    /// The input scans a file that is not known.
+    pub fn encode(&self, into: &mut Vec<u8>) -> Result<()> {
+        let mut files = HashMap::new();
+        for file in self.scan()?.file_groups.iter().flat_map(FileGroup::iter) {
+            let path = &file.object_meta.location;
+            let known = self.known(path)?;
+            let deleted = known.deleted.as_ref().map(|rows| {
+                let mut bytes = Vec::with_capacity(rows.serialized_size());
+                // Writing to memory never fails.
+                let _ = rows.serialize_into(&mut bytes);
+                STANDARD.encode(bytes)
+            });
+            files.insert(path.to_string(), SentFile { rows: known.rows, deleted });
+        }
+        let Version { table, version, rows, .. } = &*self.version;
+        let sent = Sent { format: FORMAT, table: table.clone(), version: *version, rows: *rows, files };
+        serde_json::to_writer(into, &sent).map_err(|error| DataFusionError::External(Box::new(error)))
+    }
+
+    /// Reads what [`Self::encode`] has written, above `input`.
+    ///
+    /// # Errors
+    /// The bytes have another form, or `input` scans anything but files that they tell of.
+    pub fn decode(bytes: &[u8], input: Arc<dyn ExecutionPlan>) -> Result<Self> {
+        let damaged = |what: String| {
+            DataFusionError::Execution(format!("the part of a plan from another node: {what}"))
+        };
+        let sent: Sent = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
+        if sent.format != FORMAT {
+            return Err(damaged(format!("its form is {}, and {FORMAT} is known", sent.format)));
+        }
+        let mut files = HashMap::with_capacity(sent.files.len());
+        for (path, file) in sent.files {
+            let name = Path::parse(&path).map_err(|error| damaged(error.to_string()))?;
+            let deleted = file.deleted.map(|text| {
+                let bytes = STANDARD.decode(text).map_err(|error| damaged(error.to_string()))?;
+                RowSet::deserialize_from(&bytes[..]).map_err(|error| damaged(format!("{path}: {error}")))
+            });
+            files.insert(name, KnownFile { rows: file.rows, deleted: deleted.transpose()? });
+        }
+        let version = Version { table: sent.table, version: sent.version, rows: sent.rows, files };
+        let node = Self::new(input, Arc::new(version));
+        for file in node.scan()?.file_groups.iter().flat_map(FileGroup::iter) {
+            node.known(&file.object_meta.location)?;
+        }
+        Ok(node)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sent {
+    format: u32,
+    table: String,
+    version: i64,
+    rows: u64,
+    files: HashMap<String, SentFile>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SentFile {
+    rows: u64,
+    /// In base64.
+    deleted: Option<String>,
+}
+
+/// The rows of a file that are not deleted.
+fn live(deleted: &RowSet, rows: u64) -> ParquetRowSelection {
+    let count = usize::try_from(rows).unwrap_or(usize::MAX);
+    let mut left = BooleanBufferBuilder::new(count);
+    left.append_n(count, true);
+    for row in deleted.iter().take_while(|row| *row < rows) {
+        left.set_bit(row as usize, false);
+    }
+    ParquetRowSelection::new(RowSelection::from_boolean_buffer(left.finish()))
+}
+
+/// Files in at least [`PARTS_MIN`] parts: a few large ones are divided.
+pub(super) fn in_parts(groups: Vec<FileGroup>, parts: usize) -> Vec<FileGroup> {
+    let parts = parts.max(PARTS_MIN);
+    if groups.len() >= parts {
+        return groups;
+    }
+    let divided = FileGroupPartitioner::new()
+        .with_target_partitions(parts)
+        .with_repartition_file_min_size(0)
+        .repartition_file_groups(&groups);
+    let mut groups = divided.unwrap_or(groups);
+    while groups.len() < PARTS_MIN {
+        groups.push(FileGroup::new(Vec::<PartitionedFile>::new()));
+    }
+    groups
+}
+
+impl DisplayAs for VersionFiles {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let deleted = self.version.files.values().filter(|file| file.deleted.is_some()).count();
+        let Version { table, version, files, .. } = &*self.version;
+        write!(
+            f,
+            "{}: {table}, version {version}, files {}, with deleted rows {deleted}",
+            self.name(),
+            files.len()
+        )
+    }
+}
+
+impl ExecutionPlan for VersionFiles {
+    fn name(&self) -> &'static str {
+        "VersionFiles"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let input = only_child(children, self.name())?;
+        Ok(Arc::new(Self::new(input, Arc::clone(&self.version))))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let mut reading = self.reading.lock();
+        let plan = match &*reading {
+            Some(plan) => Arc::clone(plan),
+            None => Arc::clone(reading.insert(self.read(&context)?)),
+        };
+        drop(reading);
+        plan.execute(partition, context)
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        self.reading.lock().as_ref().and_then(|plan| plan.metrics())
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        inputs: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        // Nothing is answered from them: the scan knows of no deletions.
+        let mut statistics = match inputs {
+            [input] => Statistics::clone(input).to_inexact(),
+            _ => Statistics::new_unknown(&self.schema()),
+        };
+        statistics.num_rows = match args.partition() {
+            None => Precision::Inexact(usize::try_from(self.version.rows).unwrap_or(usize::MAX)),
+            Some(_) => Precision::Absent,
+        };
+        Ok(Arc::new(statistics))
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::LowerEqual
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    use arrow::datatypes::SchemaRef;
+    use datafusion::execution::object_store::ObjectStoreUrl;
+    use datafusion::parquet::arrow::ArrowWriter;
+    use datafusion::physical_plan::collect;
+    use datafusion::prelude::SessionContext;
+    use datafusion_proto::bytes::{
+        physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
+    };
+    use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
+    use object_store::memory::InMemory;
+    use object_store::{ObjectStoreExt, PutPayload};
+
+    const ROWS: i64 = 1000;
+
+    /// Writes and reads the node.
+    #[derive(Debug)]
+    struct Codec;
+
+    impl PhysicalExtensionCodec for Codec {
+        fn try_decode(
+            &self,
+            bytes: &[u8],
+            inputs: &[Arc<dyn ExecutionPlan>],
+            _: &TaskContext,
+            _: &dyn PhysicalProtoConverterExtension,
+        ) -> Result<Arc<dyn ExecutionPlan>> {
+            Ok(Arc::new(VersionFiles::decode(bytes, Arc::clone(&inputs[0]))?))
+        }
+
+        fn try_encode(
+            &self,
+            node: Arc<dyn ExecutionPlan>,
+            into: &mut Vec<u8>,
+            _: &dyn PhysicalProtoConverterExtension,
+        ) -> Result<()> {
+            node.downcast_ref::<VersionFiles>().unwrap().encode(into)
+        }
+    }
+
+    /// A file of the numbers below [`ROWS`] in a store, and a scan of it that leaves out the even ones in DataFusion's way.
+    async fn scanned(path: &Path) -> (SessionContext, Arc<dyn ExecutionPlan>, KnownFile) {
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS));
+        let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+        let schema: SchemaRef = batch.schema();
+        let mut writer = ArrowWriter::try_new(Vec::new(), Arc::clone(&schema), None).unwrap();
+        writer.write(&batch).unwrap();
+        let bytes = writer.into_inner().unwrap();
+        let store = Arc::new(InMemory::new());
+        let size = bytes.len() as u64;
+        store.put(path, PutPayload::from(bytes)).await.unwrap();
+        let context = SessionContext::new();
+        let url = ObjectStoreUrl::parse("memory://files").unwrap();
+        context.register_object_store(url.as_ref(), store);
+        let deleted: RowSet = (0..ROWS as u64).step_by(2).collect();
+        let known = KnownFile { rows: ROWS as u64, deleted: Some(deleted.clone()) };
+        let mut file = PartitionedFile::new(path.as_ref(), size).with_extension(live(&deleted, known.rows));
+        file.object_meta.location = path.clone();
+        let source = Arc::new(ParquetSource::new(schema));
+        let config = FileScanConfigBuilder::new(url, source)
+            .with_file_groups(vec![FileGroup::new(vec![file])])
+            .build();
+        (context, DataSourceExec::from_data_source(config), known)
+    }
+
+    async fn travelled(context: &SessionContext, plan: &Arc<dyn ExecutionPlan>) -> usize {
+        let bytes = physical_plan_to_bytes_with_extension_codec(Arc::clone(plan), &Codec).unwrap();
+        let task = context.task_ctx();
+        let plan = physical_plan_from_bytes_with_extension_codec(&bytes, &task, &Codec).unwrap();
+        rows(context, plan).await
+    }
+
+    async fn rows(context: &SessionContext, plan: Arc<dyn ExecutionPlan>) -> usize {
+        let batches = collect(plan, context.task_ctx()).await.unwrap();
+        batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    fn version(path: &Path, known: KnownFile) -> Arc<Version> {
+        let files = HashMap::from([(path.clone(), known)]);
+        Arc::new(Version { table: "db.t".to_owned(), version: 7, rows: 500, files })
+    }
+
+    #[tokio::test]
+    async fn a_scan_that_travels_alone_shows_deleted_rows_and_below_the_node_it_does_not() {
+        let path = Path::parse("a b/%41=1/part.parquet").unwrap();
+        let (context, scan, known) = scanned(&path).await;
+        assert_eq!(rows(&context, Arc::clone(&scan)).await, 500);
+        // This is why the node is needed. If it fails, DataFusion has learnt to send what it leaves out.
+        assert_eq!(travelled(&context, &scan).await, 1000);
+        let node: Arc<dyn ExecutionPlan> = Arc::new(VersionFiles::new(scan, version(&path, known)));
+        assert_eq!(rows(&context, Arc::clone(&node)).await, 500);
+        assert_eq!(travelled(&context, &node).await, 500);
+    }
+
+    #[tokio::test]
+    async fn a_file_in_parts_has_each_live_row_once() {
+        let path = Path::from("part.parquet");
+        let (context, scan, known) = scanned(&path).await;
+        let config = scan.downcast_ref::<DataSourceExec>().unwrap();
+        let config = config.data_source().downcast_ref::<FileScanConfig>().unwrap();
+        for parts in [1, 2, 6] {
+            let groups = in_parts(config.file_groups.clone(), parts);
+            assert_eq!(groups.len(), parts.max(PARTS_MIN));
+            let divided = FileScanConfigBuilder::from(config.clone()).with_file_groups(groups).build();
+            let divided = DataSourceExec::from_data_source(divided);
+            let node: Arc<dyn ExecutionPlan> =
+                Arc::new(VersionFiles::new(divided, version(&path, known.clone())));
+            assert_eq!(travelled(&context, &node).await, 500, "{parts}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_not_known_is_read_by_nobody() {
+        let path = Path::from("part.parquet");
+        let (context, scan, known) = scanned(&path).await;
+        let other = version(&Path::from("other.parquet"), known.clone());
+        let node = VersionFiles::new(Arc::clone(&scan), other);
+        let error = node.encode(&mut Vec::new()).unwrap_err().to_string();
+        assert!(error.contains("part.parquet is not one of version 7 of db.t"), "{error}");
+        let error = collect(Arc::new(node), context.task_ctx()).await.unwrap_err().to_string();
+        assert!(error.contains("its deleted rows are not known"), "{error}");
+        let mut bytes = Vec::new();
+        VersionFiles::new(Arc::clone(&scan), version(&path, known)).encode(&mut bytes).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        for (from, to) in [
+            ("part.parquet", "gone.parquet"),
+            ("\"format\":1", "\"format\":2"),
+            ("\"deleted\"", "\"unknown\""),
+            ("\"table\"", "\"more\":1,\"table\""),
+        ] {
+            assert!(text.contains(from), "{text}");
+            let changed = text.replace(from, to);
+            VersionFiles::decode(changed.as_bytes(), Arc::clone(&scan)).expect_err(to);
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Queries whose parts are computed by several engines, which have the data files in common and nothing else.
+
+use crate::common::{Server, rows};
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use std::convert::Infallible;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tonic::body::Body;
+use tributary_query::{Nodes, OUTCOMES, Peer, QueryEngine, QueryOptions};
+
+/// An engine that is called over a socket, until it is dropped.
+struct Worker {
+    nodes: Arc<Nodes>,
+    peer: Peer,
+    _calls: JoinSet<()>,
+}
+
+impl Worker {
+    async fn of(engine: &QueryEngine) -> Self {
+        let nodes = Arc::clone(engine.nodes());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let peer =
+            Peer { host: "127.0.0.1".to_owned(), port, token: format!("token {port}"), certificate: None };
+        let (mut calls, answering, token) =
+            (JoinSet::new(), Arc::clone(&nodes), format!("Node token {port}"));
+        calls.spawn(async move {
+            let mut connections = JoinSet::new();
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let (nodes, token) = (Arc::clone(&answering), token.clone());
+                connections.spawn(async move {
+                    let service = service_fn(move |call: hyper::Request<hyper::body::Incoming>| {
+                        assert_eq!(call.headers()["authorization"], token);
+                        let reply = nodes.answer(call.map(Body::new));
+                        async move { Ok::<_, Infallible>(reply.await) }
+                    });
+                    let connection = http2::Builder::new(TokioExecutor::new());
+                    drop(connection.serve_connection(TokioIo::new(stream), service).await);
+                });
+            }
+        });
+        Self { nodes, peer, _calls: calls }
+    }
+}
+
+/// A server, and other engines that compute parts of its queries.
+struct Cluster {
+    server: Server,
+    /// The same tables, on one node.
+    alone: QueryEngine,
+    workers: Vec<Worker>,
+}
+
+impl Cluster {
+    async fn new(partitions: usize, others: usize) -> Self {
+        let options = QueryOptions {
+            target_partitions: partitions,
+            distributed_bytes_min: 1,
+            ..QueryOptions::default()
+        };
+        let server = Server::with_options(options.clone());
+        let alone = server.another(QueryOptions { distributed_bytes_min: 0, ..options.clone() });
+        let mut workers = vec![Worker::of(&server.engine).await];
+        for _ in 0..others {
+            workers.push(Worker::of(&server.stranger(options.clone())).await);
+        }
+        let cluster = Self { server, alone, workers };
+        cluster.hear();
+        cluster
+    }
+
+    fn hear(&self) {
+        for own in &self.workers {
+            let others = self.workers.iter().filter(|other| other.peer != own.peer);
+            own.nodes.hear(Some(&own.peer), others.map(|other| other.peer.clone()).collect());
+        }
+    }
+
+    fn count(&self, outcome: &str) -> u64 {
+        let place = OUTCOMES.iter().position(|known| *known == outcome).unwrap();
+        self.server.engine.nodes().counts()[place]
+    }
+
+    async fn run(&mut self, statements: &[&str]) {
+        for statement in statements {
+            self.server.run(statement).await.unwrap();
+        }
+    }
+
+    /// The rows of one node, as they come or sorted.
+    async fn expected(&self, sql: &str) -> Vec<Vec<String>> {
+        let query = tributary_sql::parse_query(sql).unwrap();
+        let result = self.alone.query(&self.server.session, &query, &[]).await.unwrap();
+        sorted(sql, rows(&crate::common::collect(result).await.unwrap().1))
+    }
+
+    /// Compares the rows of a query that is divided with those of one node. Returns why it was not divided.
+    async fn compare(&mut self, sql: &str) -> Option<String> {
+        let before = self.count("divided");
+        let found = sorted(sql, self.server.query(sql, &[]).await.unwrap());
+        assert_eq!(found, self.expected(sql).await, "{sql}");
+        if self.count("divided") > before {
+            return None;
+        }
+        Some(format!("{sql}\n{}", self.explained(sql).await))
+    }
+
+    /// Compares the rows of a query that must be divided.
+    async fn check(&mut self, sql: &str) {
+        assert_eq!(self.compare(sql).await, None);
+    }
+
+    async fn explained(&mut self, sql: &str) -> String {
+        let (_, batches) = self.server.run(&format!("EXPLAIN {sql}")).await.unwrap().unwrap();
+        rows(&batches).concat().join("\n")
+    }
+}
+
+fn sorted(sql: &str, mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    if !sql.contains("ORDER BY") {
+        rows.sort();
+    }
+    rows
+}
+
+/// A table of rows that stay, one of unique keys, and one of names, in files, with deleted rows.
+async fn loaded(partitions: usize, others: usize) -> Cluster {
+    let mut cluster = Cluster::new(partitions, others).await;
+    cluster
+        .run(&[
+            "CREATE TABLE t (id BIGINT, k INT, x DOUBLE, m DECIMAL(12, 2), s VARCHAR(20), at DATETIME(3)) DUPLICATE KEY(id) DISTRIBUTED BY RANDOM",
+            "CREATE TABLE u (id BIGINT, v INT) UNIQUE KEY(id) DISTRIBUTED BY HASH(id)",
+            "CREATE TABLE d (k INT, name VARCHAR(20)) DUPLICATE KEY(k) DISTRIBUTED BY RANDOM",
+        ])
+        .await;
+    for part in 0..4 {
+        let from = part * 500;
+        let rows = format!(
+            "SELECT number + {from}, number % 10, number + 0.25, number % 13 + 0.5, \
+             IF(number % 7 = 0, NULL, CONCAT('text ', number % 11)), \
+             CAST(DATE_ADD('2024-01-01 10:00:00.123', INTERVAL number % 28 DAY) AS DATETIME(3)) FROM numbers(\"number\" = \"500\")"
+        );
+        let keys =
+            format!("SELECT number * {}, number + {part} FROM numbers(\"number\" = \"400\")", part + 1);
+        cluster
+            .run(&[&format!("INSERT INTO t {rows}"), "FLUSH t", &format!("INSERT INTO u {keys}"), "FLUSH u"])
+            .await;
+    }
+    cluster
+        .run(&[
+            "INSERT INTO d VALUES (0, 'zero'), (1, 'one'), (2, 'two'), (3, NULL), (20, 'twenty')",
+            "FLUSH d",
+            "DELETE FROM t WHERE id % 3 = 1",
+        ])
+        .await;
+    cluster
+}
+
+const DIVIDED: [&str; 18] = [
+    "SELECT COUNT(*), SUM(id), SUM(k), MIN(s), MAX(at), AVG(m) FROM t",
+    "SELECT COUNT(*) FROM t WHERE id > 100 AND id < 1900",
+    "SELECT k, COUNT(*), SUM(m), COUNT(DISTINCT s) FROM t GROUP BY k ORDER BY k",
+    "SELECT s, k, COUNT(*) FROM t WHERE x > 3 GROUP BY s, k",
+    "SELECT id, s, at FROM t ORDER BY id LIMIT 17",
+    "SELECT id FROM t WHERE s IS NULL",
+    "SELECT DISTINCT k FROM t",
+    "SELECT COUNT(*), SUM(v) FROM u WHERE v >= 0",
+    "SELECT v, COUNT(*) FROM u GROUP BY v HAVING COUNT(*) > 2 ORDER BY v",
+    "SELECT d.name, COUNT(*), SUM(t.m) FROM t JOIN d ON t.k = d.k GROUP BY d.name",
+    "SELECT d.k, COUNT(t.id) FROM d LEFT JOIN t ON t.k = d.k GROUP BY d.k ORDER BY d.k",
+    "SELECT t.k, COUNT(*) FROM t JOIN u ON t.id = u.id GROUP BY t.k ORDER BY t.k",
+    "SELECT COUNT(*) FROM t WHERE id IN (SELECT id FROM u WHERE v > 3)",
+    "SELECT COUNT(*) FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.id = t.id)",
+    "SELECT COUNT(*) FROM (SELECT k, COUNT(*) c FROM t GROUP BY k) g WHERE c > 100",
+    "SELECT t.id, u.v, d.name FROM t JOIN u ON t.id = u.id JOIN d ON t.k = d.k WHERE u.v > 5",
+    "SELECT UPPER(s), LENGTH(s), CONCAT(s, '!'), id + 1, m * 2 FROM t WHERE id < 50",
+    "SELECT k, SUM(CASE WHEN id % 2 = 0 THEN 1 ELSE 0 END), MAX(IFNULL(s, 'none')) FROM t GROUP BY k",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_are_those_of_one_node_however_many_parts_there_are() {
+    for (partitions, others) in [(1, 1), (2, 2), (6, 2)] {
+        let mut cluster = loaded(partitions, others).await;
+        let mut whole = Vec::new();
+        for query in DIVIDED {
+            whole.extend(cluster.compare(query).await);
+        }
+        assert!(whole.is_empty(), "{}", whole.join("\n"));
+        assert_eq!(cluster.count("given_up"), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_sessions_zone_counts_on_all_nodes() {
+    let mut cluster = loaded(2, 1).await;
+    cluster.server.session.time_zone = "+08:00".to_owned();
+    cluster.check("SELECT COUNT(*), MAX(at) FROM t WHERE at > '2024-01-03 00:00:00+02:00'").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_that_are_only_in_memory_keep_a_query_on_its_node() {
+    let mut cluster = loaded(2, 1).await;
+    cluster.run(&["INSERT INTO t VALUES (5000, 1, 1.0, 1.0, 'new', NULL)"]).await;
+    assert_eq!(
+        cluster.server.query("SELECT MAX(id), COUNT(*) > 0 FROM t", &[]).await.unwrap(),
+        [["5000", "1"]]
+    );
+    assert_eq!((cluster.count("divided"), cluster.count("rows_in_memory")), (0, 1));
+    let plan = cluster.explained("SELECT k, COUNT(*) FROM t GROUP BY k").await;
+    assert!(plan.starts_with("On this node alone: it reads rows that are in no file yet\n"), "{plan}");
+    cluster.run(&["FLUSH t"]).await;
+    cluster.check("SELECT MAX(id), COUNT(*) FROM t").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_does_not_travel_keeps_a_query_on_its_node() {
+    let mut cluster = loaded(2, 1).await;
+    for (query, outcome, reason) in [
+        ("SELECT id, ROW_NUMBER() OVER (ORDER BY id) FROM t", "step", "is a step that does not travel"),
+        ("SELECT id, s FROM t WHERE k = 3 ORDER BY m DESC, id LIMIT 5 OFFSET 3", "step", "does not travel"),
+        ("SELECT COUNT(*) FROM t WHERE id NOT IN (SELECT id FROM u WHERE v > 3)", "step", "does not travel"),
+        ("SELECT COUNT(*) FROM t a JOIN t b ON a.id < b.id", "step", "is a step that does not travel"),
+        ("SELECT COUNT(*) FROM t WHERE RAND() >= 0", "function", "depends on where it is computed"),
+    ] {
+        let before = cluster.count(outcome);
+        assert_eq!(
+            sorted(query, cluster.server.query(query, &[]).await.unwrap()),
+            cluster.expected(query).await
+        );
+        assert_eq!(cluster.count(outcome), before + 1, "{query}");
+        let plan = cluster.explained(query).await;
+        let first = plan.lines().next().unwrap();
+        assert!(first.starts_with("On this node alone: ") && first.contains(reason), "{plan}");
+    }
+    assert_eq!(cluster.count("divided"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_node_costs_no_answer() {
+    let mut cluster = loaded(2, 2).await;
+    let query = "SELECT k, COUNT(*), SUM(m) FROM t GROUP BY k ORDER BY k";
+    cluster.check(query).await;
+    // It is still heard of.
+    drop(cluster.workers.pop());
+    for _ in 0..4 {
+        cluster.check(query).await;
+    }
+    assert!(cluster.count("repeated") <= 1);
+    drop(cluster.workers.pop());
+    for _ in 0..4 {
+        assert_eq!(cluster.server.query(query, &[]).await.unwrap(), cluster.expected(query).await);
+    }
+    assert_eq!(cluster.count("alone") + cluster.count("given_up"), 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_error_of_a_divided_query_is_that_of_one_node() {
+    let cluster = loaded(2, 1).await;
+    let query = "SELECT SUM(CAST(id AS TINYINT)) FROM t";
+    let error = cluster.server.query(query, &[]).await.unwrap_err();
+    let parsed = tributary_sql::parse_query(query).unwrap();
+    let alone = cluster.alone.query(&cluster.server.session, &parsed, &[]).await;
+    let alone = crate::common::collect(alone.unwrap()).await.unwrap_err();
+    assert_eq!((error.code, error.message), (alone.code, alone.message));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn explain_shows_stages_and_their_figures() {
+    let mut cluster = loaded(2, 2).await;
+    let plan = cluster.explained("SELECT k, COUNT(*) FROM t GROUP BY k").await;
+    assert!(plan.starts_with("Divided among 3 nodes\n"), "{plan}");
+    assert!(plan.contains("Stage 1") && plan.contains("VersionFiles: db.t, version"), "{plan}");
+    let run = cluster.explained("ANALYZE SELECT k, COUNT(*) FROM t GROUP BY k").await;
+    assert!(run.contains("output_rows"), "{run}");
+}

@@ -1,0 +1,194 @@
+//! Queries whose parts are computed by the nodes of a cluster: moto has the tables, and PostgreSQL the catalog.
+
+use crate::object_storage::{csv, stream_load};
+use crate::readers::Cluster;
+use crate::support::certificates::Authority;
+use crate::support::{Client, Curl, Server, wait_until};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Every query over files is divided.
+const ON: [(&str, &str); 2] = [("distributed_query_bytes", "1"), ("arrow_flight_sql_port", "0")];
+const OFF: [(&str, &str); 1] = [("distributed_query_bytes", "0")];
+
+const QUERIES: [&str; 12] = [
+    "SELECT COUNT(*), SUM(id), MIN(name), MAX(score) FROM dt WHERE id >= 0",
+    "SELECT score % 7, COUNT(*), SUM(score) FROM dt GROUP BY score % 7 ORDER BY 1",
+    "SELECT COUNT(DISTINCT name) FROM dt",
+    "SELECT id, name FROM dt WHERE score > 10 ORDER BY score DESC, id LIMIT 5",
+    "SELECT COUNT(*), SUM(v) FROM u WHERE id > 0",
+    "SELECT v, COUNT(*) FROM u GROUP BY v ORDER BY v",
+    "SELECT COUNT(*), SUM(n) FROM a WHERE id > 0",
+    "SELECT u.v, COUNT(*), SUM(dt.score) FROM dt JOIN u ON dt.id = u.id GROUP BY u.v ORDER BY u.v",
+    "SELECT COUNT(*) FROM dt LEFT JOIN a ON dt.id = a.id WHERE a.n IS NULL",
+    "SELECT COUNT(*) FROM dt WHERE id NOT IN (SELECT id FROM u)",
+    "SELECT dt.id, u.v, a.n FROM dt JOIN u ON dt.id = u.id JOIN a ON a.id = u.id ORDER BY dt.id LIMIT 20",
+    "SELECT UPPER(name), score * 2 FROM dt WHERE id IN (7, 8, 9) ORDER BY id",
+];
+
+/// A writer with tables of all kinds that have deleted rows, all in files.
+fn writer(cluster: &Cluster, more: &[(&str, &str)]) -> Server {
+    let writer = cluster.server(more).with_manual_table();
+    let mut client = writer.connect_to("db");
+    client.ok("CREATE TABLE u (id INT NOT NULL, v INT) UNIQUE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
+    client.ok(
+        "CREATE TABLE a (id INT NOT NULL, n BIGINT SUM) AGGREGATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
+    );
+    for part in 0..4_u64 {
+        stream_load(&writer, "dt", "off_mode", &csv(part * 2000, 2000));
+        let pairs = |from: u64| {
+            (from..from + 300).map(|id| format!("({id}, {})", id % 5 + part)).collect::<Vec<_>>().join(", ")
+        };
+        client.ok(&format!("INSERT INTO u VALUES {}", pairs(part * 100)));
+        client.ok(&format!("INSERT INTO a VALUES {}", pairs(part * 50)));
+        client.ok("SYNC");
+    }
+    client.ok("DELETE FROM dt WHERE id % 3 = 1");
+    client.ok("DELETE FROM u WHERE id % 11 = 0");
+    client.ok("SYNC");
+    writer
+}
+
+fn divided(server: &Server) -> f64 {
+    server.metric("tributary_distributed_queries_total{outcome=\"divided\"}")
+}
+
+/// Waits until queries of a node are divided among that number.
+fn wait_for_nodes(client: &mut Client, nodes: usize) {
+    let wanted = format!("Divided among {nodes} nodes");
+    wait_until("queries are divided", || {
+        client.rows("EXPLAIN SELECT COUNT(*) FROM dt WHERE id >= 0").first() == Some(&wanted)
+    });
+}
+
+#[test]
+fn a_cluster_answers_like_one_node() {
+    let cluster = Cluster::new();
+    let writer = writer(&cluster, &[]);
+    let alone = cluster.reader(&OFF);
+    let (first, second) = (cluster.reader(&ON), cluster.reader(&ON));
+    let (mut of_alone, mut of_first) = (alone.connect_to("db"), first.connect_to("db"));
+    for client in [&mut of_alone, &mut of_first] {
+        client.ok("SYNC");
+    }
+    wait_for_nodes(&mut of_first, 2);
+    for query in QUERIES {
+        let before = divided(&first);
+        assert_eq!(of_first.rows(query), of_alone.rows(query), "{query}");
+        // NOT IN is a nested loop here, which does not travel.
+        let may_stay = query.contains("NOT IN");
+        let is_divided = may_stay || divided(&first) > before;
+        assert!(is_divided, "{query}: {:#?}", of_first.rows(&format!("EXPLAIN {query}")));
+    }
+    let mut of_second = second.connect_to("db");
+    wait_for_nodes(&mut of_second, 2);
+    of_second.ok("SYNC");
+    for query in QUERIES {
+        assert_eq!(of_second.rows(query), of_alone.rows(query), "{query}");
+    }
+    // Both saw what the writer has changed meanwhile.
+    let mut client = writer.connect_to("db");
+    client.ok("DELETE FROM dt WHERE id % 5 = 0");
+    client.ok("UPDATE u SET v = v + 1 WHERE id < 200");
+    client.ok("SYNC");
+    for client in [&mut of_alone, &mut of_first] {
+        client.ok("SYNC");
+    }
+    for query in QUERIES {
+        assert_eq!(of_first.rows(query), of_alone.rows(query), "{query}");
+    }
+    let plan = of_first.rows("EXPLAIN ANALYZE SELECT name, COUNT(*) FROM dt GROUP BY name").join("\n");
+    assert!(plan.contains("Stage 1") && plan.contains("VersionFiles: db.dt"), "{plan}");
+}
+
+#[test]
+fn nodes_that_are_killed_during_queries_make_no_answer_wrong() {
+    let cluster = Cluster::new();
+    let _writer = writer(&cluster, &[]);
+    let coordinator = cluster.reader(&ON);
+    let mut others = [cluster.reader(&ON), cluster.reader(&ON)];
+    let mut client = coordinator.connect_to("db");
+    client.ok("SYNC");
+    let query =
+        "SELECT u.v, COUNT(*), SUM(dt.score) FROM dt JOIN u ON dt.id = u.id GROUP BY u.v ORDER BY u.v";
+    wait_for_nodes(&mut client, 3);
+    let expected = client.rows(query);
+    assert!(!expected.is_empty());
+    for round in 0..3 {
+        let (is_over, answers) = (AtomicBool::new(false), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut client = coordinator.connect_to("db");
+                while !is_over.load(Ordering::Relaxed) {
+                    let found = client.try_rows(query);
+                    answers.fetch_add(1, Ordering::Relaxed);
+                    assert_eq!(found, Ok(expected.clone()), "round {round}");
+                }
+            });
+            let wait_for = |more: u32| {
+                let wanted = answers.load(Ordering::Relaxed) + more;
+                wait_until("more answers", || answers.load(Ordering::Relaxed) >= wanted);
+            };
+            wait_for(2);
+            others[round % 2].kill();
+            wait_for(3);
+            is_over.store(true, Ordering::Relaxed);
+        });
+        others[round % 2].start_again();
+        wait_for_nodes(&mut client, 3);
+    }
+    for other in &mut others {
+        other.kill();
+    }
+    assert_eq!(client.rows(query), expected, "it is alone");
+}
+
+#[test]
+fn who_knows_no_token_computes_nothing_on_a_node() {
+    let cluster = Cluster::new();
+    let _writer = writer(&cluster, &[]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let of_authority = Authority::new(directory.path()).settings();
+    let of_authority = of_authority.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let tls: Vec<(&str, &str)> = ON.into_iter().chain(of_authority).collect();
+    let (first, second) = (cluster.reader(&tls), cluster.reader(&tls));
+    let mut client = first.connect_to("db");
+    client.ok("SYNC");
+    wait_for_nodes(&mut client, 2);
+    let before = divided(&first);
+    assert_eq!(client.value("SELECT COUNT(*) FROM dt WHERE id >= 0"), "5333");
+    assert!(divided(&first) > before, "nodes speak TLS with one another");
+    for token in ["Node", "Node 00ff", "Bearer x"] {
+        let url = format!("http://127.0.0.1:{}/worker.WorkerService/GetWorkerInfo", second.flight_port());
+        let call = Curl::anonymous(&url).argument("--http2-prior-knowledge").argument("--include");
+        let call = call.argument("-X").argument("POST").header("content-type: application/grpc");
+        let head = call.header(&format!("authorization: {token}")).text();
+        assert!(head.contains("grpc-status: 16"), "{token}: {head}");
+    }
+    let shown = client.rows("SELECT * FROM information_schema.nodes").join("\n");
+    assert!(shown.lines().all(|row| !row.split('|').any(|cell| cell.len() == 64)), "{shown}");
+}
+
+#[test]
+fn a_killed_query_that_is_divided_ends() {
+    let cluster = Cluster::new();
+    let _writer = writer(&cluster, &[]);
+    let (first, _second) = (cluster.reader(&ON), cluster.reader(&ON));
+    let mut client = first.connect_to("db");
+    client.ok("SYNC");
+    wait_for_nodes(&mut client, 2);
+    let id = client.value("SELECT CONNECTION_ID()");
+    let begun = Instant::now();
+    // Some hundred million pairs.
+    client.send("SELECT COUNT(*), SUM(x.score * y.score) FROM dt x JOIN dt y ON x.score % 2 = y.score % 2 JOIN dt z ON z.score % 2 = x.score % 2");
+    let mut other = first.connect_to("db");
+    wait_until("it runs", || {
+        other.value(&format!(
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE ID = {id} AND COMMAND = 'Query'"
+        )) == "1"
+    });
+    other.ok(&format!("KILL QUERY {id}"));
+    assert_eq!(client.answered_error().number, 1317);
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert_eq!(client.value("SELECT 1"), "1");
+}

@@ -82,6 +82,9 @@ const COLLECTED_ROWS: usize = 2 << 20;
 /// States that are kept, of other zones and without a reordering of joins.
 const STATES_KEPT_MAX: usize = 256;
 
+/// States in other zones, by their seconds ahead of UTC, whether joins are reordered, and whether plans are to travel.
+type OtherStates = HashMap<(i32, bool, bool), State>;
+
 /// Answers queries over the tables of a [`Namespace`]: those visible to one user. All engines of a server are derived from one
 /// ([`QueryEngine::with_namespace`]) and share its memory limit.
 #[derive(Clone)]
@@ -89,8 +92,7 @@ pub struct QueryEngine {
     namespace: Arc<dyn Namespace>,
     /// In UTC, with joins in the cheapest order.
     state: State,
-    /// In other zones, by their seconds ahead of UTC, whether joins are reordered, and whether plans are to travel.
-    others: Arc<Mutex<HashMap<(i32, bool, bool), State>>>,
+    others: Arc<Mutex<OtherStates>>,
     /// Statements that are planned at a time.
     places: Arc<Semaphore>,
     store_url: ObjectStoreUrl,

@@ -8,6 +8,7 @@ use super::stays::Stays;
 use crate::scan::provider::VersionFiles;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result};
+use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig};
 use datafusion::datasource::source::DataSourceExec;
@@ -42,7 +43,7 @@ pub fn bytes_read(plan: &Arc<dyn ExecutionPlan>) -> u64 {
         .downcast_ref::<DataSourceExec>()
         .and_then(|source| source.data_source().downcast_ref::<FileScanConfig>());
     let own: u64 = scan.map_or(0, |scan| {
-        scan.file_groups.iter().flat_map(FileGroup::iter).map(|file| file.effective_size()).sum()
+        scan.file_groups.iter().flat_map(FileGroup::iter).map(PartitionedFile::effective_size).sum()
     });
     own + plan.children().into_iter().map(bytes_read).sum::<u64>()
 }

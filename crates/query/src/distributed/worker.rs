@@ -9,6 +9,7 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::session_state::SessionState;
 use datafusion_distributed::{DistributedConfig, DistributedExt, Worker, WorkerQueryContext};
 use std::sync::Arc;
+use tonic::codegen::http::HeaderValue;
 
 /// The header that names the functions of a plan.
 pub const FUNCTIONS: &str = "x-tributary-functions";
@@ -42,7 +43,7 @@ impl Node {
         let mut options = self.state.config_options().as_ref().clone();
         options.extensions.insert(asked);
         *config.options_mut() = options;
-        let names = headers.get(FUNCTIONS).map(|names| names.to_str()).transpose();
+        let names = headers.get(FUNCTIONS).map(HeaderValue::to_str).transpose();
         let names = names.map_err(|error| DataFusionError::External(Box::new(error)))?;
         let builder = Names::of(names.unwrap_or_default()).known_by(builder, &self.stock)?;
         let builder = builder

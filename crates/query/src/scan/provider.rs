@@ -317,7 +317,7 @@ impl SnapshotProvider {
         });
         let name = format!("{}.{}", self.snapshot.def.db, self.snapshot.def.name);
         let version =
-            Version { table: name, version: self.snapshot.delta_version, rows, files: files.collect() };
+            Version { table: name, number: self.snapshot.delta_version, rows, files: files.collect() };
         let mut source = ParquetSource::new(self.scanned.clone())
             .with_table_parquet_options(state.table_options().parquet.clone());
         if let Some(predicate) = predicate {

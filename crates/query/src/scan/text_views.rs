@@ -77,9 +77,10 @@ pub fn is_only_of_views(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
 /// A filter that is asked of views, as far as it does not show them.
 fn below_filter(plan: Arc<dyn ExecutionPlan>) -> Changed {
     if let Some(live) = plan.downcast_ref::<LiveRows>() {
-        let (input, filters, shown) = live.parts();
-        let Some(filter) = conjunction_opt(filters.iter().cloned()) else { return Ok(Transformed::no(plan)) };
-        let columns = free_texts(&filter, &input.schema(), shown)?;
+        let Some(filter) = conjunction_opt(live.filters().iter().cloned()) else {
+            return Ok(Transformed::no(plan));
+        };
+        let columns = free_texts(&filter, &live.scan().schema(), live.columns())?;
         let changed = if columns.is_empty() { None } else { of_live_rows(live, &columns)? };
         return Ok(changed.map_or_else(|| Transformed::no(plan), Transformed::yes));
     }

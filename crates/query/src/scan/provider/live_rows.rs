@@ -86,9 +86,19 @@ impl LiveRows {
         Ok(Self { input, left, count, filters, columns, properties, metrics })
     }
 
-    /// The scan, the filters over its columns, and the columns that are handed on.
-    pub(in crate::scan) fn parts(&self) -> (&Arc<dyn ExecutionPlan>, &[Arc<dyn PhysicalExpr>], &[usize]) {
-        (&self.input, &self.filters, &self.columns)
+    /// The scan.
+    pub(in crate::scan) const fn scan(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
+    }
+
+    /// The filters over the scan's columns.
+    pub(in crate::scan) fn filters(&self) -> &[Arc<dyn PhysicalExpr>] {
+        &self.filters
+    }
+
+    /// The scan's columns that are handed on.
+    pub(in crate::scan) fn columns(&self) -> &[usize] {
+        &self.columns
     }
 
     /// The same rows of the same scan with other types of columns, and the filters for them.

@@ -75,8 +75,8 @@ pub struct KnownFile {
 pub struct Version {
     /// With its database.
     pub table: String,
-    /// That of the Delta log.
-    pub version: i64,
+    /// Its number in the Delta log.
+    pub number: i64,
     /// How many rows are live.
     pub rows: u64,
     pub files: HashMap<Path, KnownFile>,
@@ -128,7 +128,7 @@ impl VersionFiles {
             Some(known) => Ok(known),
             None => exec_err!(
                 "the data file {file} is not one of version {} of {}: its deleted rows are not known",
-                self.version.version,
+                self.version.number,
                 self.version.table
             ),
         }
@@ -185,8 +185,8 @@ impl VersionFiles {
             });
             files.insert(path.to_string(), SentFile { rows: known.rows, deleted });
         }
-        let Version { table, version, rows, .. } = &*self.version;
-        let sent = Sent { format: FORMAT, table: table.clone(), version: *version, rows: *rows, files };
+        let Version { table, number, rows, .. } = &*self.version;
+        let sent = Sent { format: FORMAT, table: table.clone(), version: *number, rows: *rows, files };
         serde_json::to_writer(into, &sent).map_err(|error| DataFusionError::External(Box::new(error)))
     }
 
@@ -211,7 +211,7 @@ impl VersionFiles {
             });
             files.insert(name, KnownFile { rows: file.rows, deleted: deleted.transpose()? });
         }
-        let version = Version { table: sent.table, version: sent.version, rows: sent.rows, files };
+        let version = Version { table: sent.table, number: sent.version, rows: sent.rows, files };
         let node = Self::new(input, Arc::new(version));
         for file in node.scan()?.file_groups.iter().flat_map(FileGroup::iter) {
             node.known(&file.object_meta.location)?;
@@ -269,10 +269,10 @@ pub(super) fn in_parts(groups: Vec<FileGroup>, parts: usize) -> Vec<FileGroup> {
 impl DisplayAs for VersionFiles {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let deleted = self.version.files.values().filter(|file| file.deleted.is_some()).count();
-        let Version { table, version, files, .. } = &*self.version;
+        let Version { table, number, files, .. } = &*self.version;
         write!(
             f,
-            "{}: {table}, version {version}, files {}, with deleted rows {deleted}",
+            "{}: {table}, version {number}, files {}, with deleted rows {deleted}",
             self.name(),
             files.len()
         )
@@ -437,7 +437,7 @@ mod tests {
 
     fn version(path: &Path, known: KnownFile) -> Arc<Version> {
         let files = HashMap::from([(path.clone(), known)]);
-        Arc::new(Version { table: "db.t".to_owned(), version: 7, rows: 500, files })
+        Arc::new(Version { table: "db.t".to_owned(), number: 7, rows: 500, files })
     }
 
     #[tokio::test]

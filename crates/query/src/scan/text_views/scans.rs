@@ -74,8 +74,7 @@ fn with_views(plan: &Arc<dyn ExecutionPlan>, columns: &Columns) -> Result<Option
         return UnionExec::try_new(inputs).map(Some);
     }
     if let Some(live) = plan.downcast_ref::<LiveRows>() {
-        let (_, _, shown) = live.parts();
-        let Some(below) = shown_once(shown, columns) else { return Ok(None) };
+        let Some(below) = shown_once(live.columns(), columns) else { return Ok(None) };
         return of_live_rows(live, &below);
     }
     let Some(scan) = plan.downcast_ref::<DataSourceExec>() else { return Ok(None) };
@@ -164,15 +163,14 @@ fn any_asked(exprs: &[Arc<dyn PhysicalExpr>], columns: &Columns) -> Result<bool>
 
 /// The live rows with views in these columns of the scan.
 pub(super) fn of_live_rows(live: &LiveRows, columns: &Columns) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let (input, filters, _) = live.parts();
-    for filter in filters {
+    for filter in live.filters() {
         if asks_otherwise(filter, columns)? {
             return Ok(None);
         }
     }
-    let Some(input) = with_views(input, columns)? else { return Ok(None) };
+    let Some(input) = with_views(live.scan(), columns)? else { return Ok(None) };
     let schema = input.schema();
-    let filters = filters.iter().map(|filter| asked_of_views(filter, columns, &schema));
+    let filters = live.filters().iter().map(|filter| asked_of_views(filter, columns, &schema));
     Ok(Some(Arc::new(live.over(input, filters.collect::<Result<_>>()?)?)))
 }
 

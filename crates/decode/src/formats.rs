@@ -6,6 +6,7 @@
 pub(crate) mod body;
 pub(crate) mod columnar;
 pub(crate) mod csv;
+pub(crate) mod fork;
 pub(crate) mod format;
 pub(crate) mod host;
 pub(crate) mod json;

@@ -34,6 +34,7 @@ pub use evolve::recast::recast;
 pub use formats::body::{BodyDecoder, FieldDecoder, FieldNames};
 pub use formats::columnar::{ColumnarDecoder, ColumnarFormat};
 pub use formats::csv::{CsvDecoder, CsvFormat, CsvHeader, CsvStrings};
+pub use formats::fork::LineFork;
 pub use formats::format::{BodyFormat, Compression, FormatError, LoadFormat, decode_separator};
 pub use formats::host::{LoadHost, MemoryAccount, PlainHost, Spool, Spooled};
 pub use formats::json::{JsonDecoder, JsonFormat, JsonPath, JsonPaths, JsonStrings};

@@ -1,6 +1,6 @@
 //! Shared helpers of this crate's tests.
 
-use crate::{Block, Decoded, blocks_to_batches};
+use crate::{Block, BlockBuilder, BodyDecoder, Decoded, Reject, blocks_to_batches};
 use arrow::array::RecordBatch;
 use arrow::util::display::array_value_to_string;
 use std::sync::Arc;
@@ -80,4 +80,30 @@ pub(crate) fn batch_rows(batch: &RecordBatch) -> Vec<Vec<String>> {
 /// The rows with a `|` between values.
 pub(crate) fn lines(table: &TableDef, decoded: &Decoded) -> Vec<String> {
     rows(&table.schema, &decoded.blocks).iter().map(|row| row.join("|")).collect()
+}
+
+/// The load of a body that is forked at a place, with a decoder for each line of the rest; `None` if it can't be forked there.
+pub(crate) fn load_forked(mut decoder: impl BodyDecoder, body: &[u8], at: usize) -> Option<Decoded> {
+    decoder.push(&body[..at]).ok()?;
+    let fork = decoder.fork()?;
+    decoder.finish().unwrap();
+    let mut all = Decoded {
+        blocks: decoder.take_blocks(),
+        counts: decoder.counts(),
+        rejects: decoder.rejects().into_owned(),
+    };
+    let mut rest = [&fork.rest[..], &body[at..]].concat();
+    while !rest.is_empty() {
+        let line =
+            (1..rest.len()).find(|&end| fork.whole_lines(&rest[..end]).is_some()).unwrap_or(rest.len());
+        let later = rest.split_off(line);
+        let mut decoder = fork.decoder(BlockBuilder::new(&schema(Vec::new())), all.rejects.len()).unwrap();
+        decoder.push(&rest).unwrap();
+        decoder.finish().unwrap();
+        all.blocks.append(&mut decoder.take_blocks());
+        Reject::append(&mut all.rejects, all.counts.total, decoder.rejects().into_owned());
+        all.counts = all.counts.plus(decoder.counts());
+        rest = later;
+    }
+    Some(all)
 }

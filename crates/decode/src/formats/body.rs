@@ -3,6 +3,7 @@
 use crate::blocks::block::Block;
 use crate::blocks::builder::BlockBuilder;
 use crate::cells::reject::{Counts, Reject};
+use crate::formats::fork::LineFork;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use std::borrow::Cow;
@@ -58,6 +59,13 @@ pub trait BodyDecoder: Send {
     /// [`BodyDecoder::finish`].
     fn parts_lacked_memory(&self) -> bool {
         false
+    }
+
+    /// Gives up the rows behind the last complete line to other decoders, which may decode them in parallel;
+    /// [`BodyDecoder::finish`] must follow. `None`, and nothing has changed: rows must be read one after another, or nothing but the
+    /// beginning of the body was read.
+    fn fork(&mut self) -> Option<LineFork> {
+        None
     }
 
     /// Bytes of the body held in memory, except its blocks and a row.

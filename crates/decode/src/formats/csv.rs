@@ -18,6 +18,7 @@ use crate::blocks::builder::BlockBuilder;
 use crate::cells::cell::Cell;
 use crate::cells::reject::{Counts, Place, Reject, RejectCode, Source, shown};
 use crate::formats::body::BodyDecoder;
+use crate::formats::fork::LineFork;
 use crate::rows::loader::{Decoded, LoadRules, Loader, Progress};
 use crate::rows::target::{Target, Wording};
 use row::{Row, RowSink};
@@ -199,6 +200,18 @@ impl CsvDecoder {
         Ok(Self { target, format, rules, splitter, builder, progress: Progress::default() })
     }
 
+    /// A decoder of lines in the middle of a body, with `progress`.
+    fn of_later_lines(
+        target: Target,
+        format: CsvFormat,
+        rules: LoadRules,
+        builder: BlockBuilder,
+        progress: Progress,
+    ) -> Result<Self, SqlError> {
+        let splitter = Splitter::of_later_lines(&format);
+        Ok(Self { splitter, progress, ..Self::with_builder(target, format, rules, builder)? })
+    }
+
     /// Decodes the lines that `chunk` completes.
     ///
     /// # Errors
@@ -269,6 +282,16 @@ impl BodyDecoder for CsvDecoder {
 
     fn finish(&mut self) -> Result<(), SqlError> {
         self.finish()
+    }
+
+    fn fork(&mut self) -> Option<LineFork> {
+        let (delimiter, rest) = self.splitter.fork()?;
+        let (target, format, rules) = (self.target.clone(), self.format.clone(), self.rules);
+        let decoder = move |builder, rejects| {
+            let progress = Progress::after(rejects);
+            Self::of_later_lines(target.clone(), format.clone(), rules, builder, progress)
+        };
+        Some(LineFork::new(delimiter, rest, decoder))
     }
 
     fn held_bytes(&self) -> usize {

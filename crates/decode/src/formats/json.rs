@@ -27,6 +27,7 @@ use crate::cells::cell::Cell;
 use crate::cells::reject::{Counts, Place, Reject};
 use crate::formats::body::BodyDecoder;
 use crate::formats::csv::LINE_BYTES_MAX;
+use crate::formats::fork::LineFork;
 use crate::formats::format::FormatError;
 use crate::rows::loader::{Decoded, LoadRules, Loader, Progress};
 use crate::rows::target::{Fill, Target, Wording};
@@ -104,7 +105,7 @@ pub struct JsonDecoder {
     target: Target,
     rules: LoadRules,
     fields: Vec<FieldRule>,
-    num_as_string: bool,
+    format: JsonFormat,
     reader: Reader,
     builder: BlockBuilder,
     progress: Progress,
@@ -186,9 +187,15 @@ impl JsonDecoder {
         let fields = (0..target.field_count()).map(field).collect::<Result<_, _>>()?;
         let rows = Rows::new(Some(target.field_names()), format);
         let reader = Reader::new(format.clone(), rows, ROW_BYTES_MAX);
-        let (num_as_string, progress) = (format.num_as_string, Progress::default());
+        let (format, progress) = (format.clone(), Progress::default());
         let given = GivenInRow::of(&target);
-        Ok(Self { target, rules, fields, num_as_string, reader, builder, progress, given })
+        Ok(Self { target, rules, fields, format, reader, builder, progress, given })
+    }
+
+    /// Declares that the lines are in the middle of a body, with `progress`.
+    fn begin_later(mut self, progress: Progress) -> Self {
+        self.reader.begin_later();
+        Self { progress, ..self }
     }
 
     /// Everything decoded and not taken: call [`BodyDecoder::finish`] first.
@@ -202,7 +209,7 @@ impl JsonDecoder {
         let now_micros = self.rules.clock.now_micros;
         let loader = Loader::new(&self.target, &mut self.builder, rules, now_micros, &mut self.progress);
         let (fields, given) = (&self.fields, self.given.as_mut());
-        let sink = BlockSink { loader, fields, num_as_string: self.num_as_string, given };
+        let sink = BlockSink { loader, fields, num_as_string: self.format.num_as_string, given };
         (&mut self.reader, sink)
     }
 }
@@ -218,6 +225,16 @@ impl BodyDecoder for JsonDecoder {
         reader.finish(&mut sink)?;
         sink.loader.end_block();
         Ok(())
+    }
+
+    fn fork(&mut self) -> Option<LineFork> {
+        let (delimiter, rest) = self.reader.fork()?;
+        let (target, format, rules) = (self.target.clone(), self.format.clone(), self.rules);
+        let decoder = move |builder, rejects| {
+            let decoder = Self::with_builder(target.clone(), &format, rules, builder)?;
+            Ok(decoder.begin_later(Progress::after(rejects)))
+        };
+        Some(LineFork::new(delimiter, rest, decoder))
     }
 
     fn held_bytes(&self) -> usize {

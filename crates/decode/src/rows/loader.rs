@@ -104,7 +104,26 @@ pub(crate) struct Loader<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) decoded: Decoded,
+    /// The rejected rows of the same body that other decoders keep.
+    rejects_before: usize,
     fault: Option<RowFault>,
+}
+
+impl Progress {
+    /// That of a decoder of later rows, after others have kept `rejects_before` rejected ones.
+    pub(crate) fn after(rejects_before: usize) -> Self {
+        Self { rejects_before, ..Self::default() }
+    }
+
+    /// The rejected rows of the body that are kept so far.
+    fn rejects(&self) -> usize {
+        self.rejects_before + self.decoded.rejects.len()
+    }
+
+    fn count_reject(&mut self, reject: impl FnOnce(Place) -> Reject) {
+        let rejects = self.rejects();
+        self.decoded.count_reject_after(rejects, reject);
+    }
 }
 
 /// The first fault of the row under construction.
@@ -209,7 +228,7 @@ impl<'a> Loader<'a> {
 
     #[cold]
     fn fail_with_row(&mut self, code: RejectCode, reason: impl FnOnce(&BlockBuilder, &Target) -> String) {
-        let is_worded = self.progress.decoded.rejects.len() < REJECTS_KEPT_MAX;
+        let is_worded = self.progress.rejects() < REJECTS_KEPT_MAX;
         let reason = if is_worded { reason(self.builder, self.target) } else { String::new() };
         self.progress.fault = Some(RowFault { code, column: None, reason, is_conversion: false });
     }
@@ -219,7 +238,7 @@ impl<'a> Loader<'a> {
         if self.progress.fault.is_some() {
             return;
         }
-        let is_worded = self.progress.decoded.rejects.len() < REJECTS_KEPT_MAX;
+        let is_worded = self.progress.rejects() < REJECTS_KEPT_MAX;
         let name = is_worded.then(|| self.target.name_of(column));
         let reason = name.map(reason).unwrap_or_default();
         self.progress.fault =
@@ -238,7 +257,7 @@ impl<'a> Loader<'a> {
         if self.progress.fault.is_some() {
             return;
         }
-        let is_worded = self.progress.decoded.rejects.len() < REJECTS_KEPT_MAX;
+        let is_worded = self.progress.rejects() < REJECTS_KEPT_MAX;
         let name = is_worded.then(|| self.target.name_of(column));
         let reason = name.map(|name| column.reason(name, fault, cell, self.rules)).unwrap_or_default();
         let is_final = matches!(fault, Fault::TooLong { .. } | Fault::TooLongString { .. });
@@ -298,7 +317,7 @@ impl<'a> Loader<'a> {
     #[cold]
     fn drop_row(&mut self, fault: RowFault, source: impl Source) {
         self.builder.rollback_row();
-        self.progress.decoded.count_reject(|place| Reject {
+        self.progress.count_reject(|place| Reject {
             code: fault.code,
             column: fault.column,
             row: Some(place.row()),
@@ -311,7 +330,7 @@ impl<'a> Loader<'a> {
     /// Counts a row that never became cells.
     pub(crate) fn reject_row(&mut self, reject: impl FnOnce(Place) -> Reject) {
         self.progress.decoded.counts.total += 1;
-        self.progress.decoded.count_reject(reject);
+        self.progress.count_reject(reject);
     }
 
     /// Makes a block of the rows so far.
@@ -331,8 +350,12 @@ impl<'a> Loader<'a> {
 impl Decoded {
     /// Counts a filtered row (its total is counted already) and stores its reason if there is space.
     pub(crate) fn count_reject(&mut self, reject: impl FnOnce(Place) -> Reject) {
+        self.count_reject_after(self.rejects.len(), reject);
+    }
+
+    /// [`Decoded::count_reject`] where `rejects` rejected rows of the body are kept already.
+    fn count_reject_after(&mut self, rejects: usize, reject: impl FnOnce(Place) -> Reject) {
         self.counts.filtered += 1;
-        let rejects = self.rejects.len();
         if rejects < REJECTS_KEPT_MAX {
             self.rejects.push(reject(Place::of(self.counts.total, rejects)));
         }

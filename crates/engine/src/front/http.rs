@@ -126,6 +126,7 @@ impl HttpLoads {
                 partitions: &partitions,
             };
             RowReader::new(loads, def, &mapping, &request.format, request.strict_mode, time)
+                .map(RowReader::in_parallel)
         };
         self.run_load(principal, table, load, body, plan).await
     }

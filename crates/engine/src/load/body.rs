@@ -6,6 +6,7 @@ pub(crate) mod computed;
 pub(crate) mod parts;
 pub(crate) mod reader;
 mod rows;
+mod segments;
 pub(crate) mod time;
 
 use tributary_types::{ErrorCode, SqlError};

@@ -90,6 +90,16 @@ impl LineRules {
         Self { skip_lines, is_first: true, cuts_characters }
     }
 
+    /// The rules for lines that are not the first ones of a body.
+    pub(super) fn later(format: &CsvFormat) -> Self {
+        Self { is_first: false, ..Self::new(format, 0) }
+    }
+
+    /// Whether the line that is next is treated as all later ones are.
+    pub(super) fn are_later(&self) -> bool {
+        !self.is_first && self.skip_lines == 0
+    }
+
     #[inline]
     pub(super) fn cuts_characters(&self) -> bool {
         self.cuts_characters

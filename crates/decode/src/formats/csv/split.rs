@@ -27,12 +27,33 @@ enum Lines {
 impl Splitter {
     /// A splitter that skips the first `skip_lines` lines.
     pub(super) fn new(format: &CsvFormat, skip_lines: u64) -> Self {
-        let rules = LineRules::new(format, skip_lines);
+        Self::with_rules(format, LineRules::new(format, skip_lines))
+    }
+
+    /// A splitter of lines in the middle of a body.
+    pub(super) fn of_later_lines(format: &CsvFormat) -> Self {
+        Self::with_rules(format, LineRules::later(format))
+    }
+
+    fn with_rules(format: &CsvFormat, rules: LineRules) -> Self {
         let lines = match format.enclose {
             None => Lines::Plain(PlainSplitter::new(format, rules)),
             Some(enclose) => Lines::Enclosed(EnclosedSplitter::new(format, enclose, rules)),
         };
         Self { carry: Vec::new(), lines }
+    }
+
+    /// The byte that ends each of the following lines and is in none of them, with the beginning of the next one, which the
+    /// splitter gives up.
+    pub(super) fn fork(&mut self) -> Option<(u8, Vec<u8>)> {
+        match &self.lines {
+            Lines::Plain(PlainSplitter { delimiter: Separator::Byte(delimiter), rules, .. })
+                if rules.are_later() =>
+            {
+                Some((*delimiter, std::mem::take(&mut self.carry)))
+            }
+            _ => None,
+        }
     }
 
     /// The bytes held of an incomplete line.

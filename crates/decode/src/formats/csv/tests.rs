@@ -1,6 +1,6 @@
 use super::*;
 use crate::formats::body::{FieldDecoder, FieldNames};
-use crate::testing::{column, lines, table};
+use crate::testing::{column, lines, load_forked, table};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -23,6 +23,11 @@ fn people() -> Arc<TableDef> {
     table(vec![column(0, "id", DataType::Int).not_null(), column(1, "name", DataType::Varchar { bytes: 5 })])
 }
 
+fn decoder(table: &Arc<TableDef>, format: &CsvFormat, strict: bool) -> CsvDecoder {
+    let rules = LoadRules { strict, ..LoadRules::default() };
+    CsvDecoder::new(Target::new(table, None).unwrap(), format.clone(), rules).unwrap()
+}
+
 /// The load with the body given in these chunks.
 fn load_chunks<'a>(
     table: &Arc<TableDef>,
@@ -30,8 +35,7 @@ fn load_chunks<'a>(
     strict: bool,
     chunks: impl IntoIterator<Item = &'a [u8]>,
 ) -> Decoded {
-    let rules = LoadRules { strict, ..LoadRules::default() };
-    let mut decoder = CsvDecoder::new(Target::new(table, None).unwrap(), format.clone(), rules).unwrap();
+    let mut decoder = decoder(table, format, strict);
     for chunk in chunks {
         decoder.push(chunk).unwrap();
     }
@@ -63,6 +67,9 @@ fn load_strict_or_not(table: &Arc<TableDef>, format: &CsvFormat, strict: bool, b
     for at in 1..body.len().min(200) {
         let (left, right) = body.split_at(at);
         same(&load_chunks(table, format, strict, [left, right]), &format!("cut at {at}"));
+        if let Some(forked) = load_forked(decoder(table, format, strict), body, at) {
+            same(&forked, &format!("forked at {at}"));
+        }
     }
     whole
 }
@@ -437,4 +444,45 @@ fn a_long_line_that_is_not_complete_counts_as_memory() {
     strings.push(&vec![b'a'; 1_000_000]).unwrap();
     assert!(strings.held_bytes() >= 1_001_000);
     strings.push(b"\n").unwrap();
+}
+
+#[test]
+fn a_body_is_forked_wherever_its_first_lines_are_over() {
+    let table = people();
+    let format = CsvFormat { skip_lines: 1, ..commas() };
+    let body = "\u{feff}head\r\n1,a\r\n\n\u{feff}2,b\nx\n3,ccccccc\n\\N,d\r\n\r\n5,é\n6,last".as_bytes();
+    // Which compares the rows of all forks with these.
+    let whole = load(&table, &format, body);
+    assert_eq!((whole.counts.total, whole.counts.loaded), (7, 4), "{:?}", whole.rejects);
+    let forks = (0..=body.len()).filter_map(|at| load_forked(decoder(&table, &format, false), body, at));
+    assert_eq!(forks.count(), body.len() + 1 - "\u{feff}head\r\n".len());
+}
+
+#[test]
+fn a_body_whose_lines_can_not_be_told_apart_is_not_forked() {
+    let table = people();
+    let formats = [
+        quoted(),
+        CsvFormat { line_delimiter: b"||".to_vec(), ..commas() },
+        CsvFormat { skip_lines: 100, ..commas() },
+    ];
+    for format in formats {
+        let decoder = decoder(&table, &format, false);
+        assert!(load_forked(decoder, b"1,a\n2,b||3,c\n", 6).is_none(), "{format:?}");
+    }
+}
+
+#[test]
+fn later_decoders_keep_no_more_rejected_rows_than_one() {
+    let table = people();
+    let body = b"x\n".repeat(crate::REJECTS_KEPT_MAX + 10);
+    let whole = load_chunks(&table, &commas(), false, [&body[..]]);
+    let mut decoder = decoder(&table, &commas(), false);
+    decoder.push(&body[..2]).unwrap();
+    let fork = decoder.fork().unwrap();
+    let mut later = fork.decoder(BlockBuilder::new(&table.schema), 1).unwrap();
+    later.push(&body[2..]).unwrap();
+    assert_eq!(later.rejects().len(), crate::REJECTS_KEPT_MAX - 1);
+    assert_eq!(later.rejects()[500].raw, whole.rejects[501].raw);
+    assert_eq!(later.counts().filtered + 1, whole.counts.filtered);
 }

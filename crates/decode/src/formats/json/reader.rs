@@ -86,6 +86,24 @@ impl Reader {
         Self { format, rows, state, carry: Vec::new(), position: 0, row_bytes_max }
     }
 
+    /// The byte that ends each of the following lines, with the beginning of the next one, which the reader gives up. `None` if the
+    /// rows are not lines, or if only the beginning was read.
+    pub(super) fn fork(&mut self) -> Option<(u8, Vec<u8>)> {
+        match self.state {
+            State::Lines { is_first: false, delimiter: Delimiter::Newline } if !self.rows.is_unnamed() => {
+                Some((b'\n', std::mem::take(&mut self.carry)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Declares that the lines are in the middle of a body.
+    pub(super) fn begin_later(&mut self) {
+        if let State::Lines { is_first, .. } = &mut self.state {
+            *is_first = false;
+        }
+    }
+
     /// The bytes held of an incomplete row.
     pub(super) fn held_bytes(&self) -> usize {
         held_bytes(&self.carry)

@@ -1,7 +1,7 @@
 use super::*;
 use crate::formats::body::{FieldDecoder, FieldNames};
 use crate::rows::loader::LoadClock;
-use crate::testing::{all_types_table, batch_rows, column, lines, table};
+use crate::testing::{all_types_table, batch_rows, column, lines, load_forked, table};
 use std::sync::Arc;
 use tributary_types::{DefaultValue, TableDef};
 
@@ -50,6 +50,10 @@ fn load_target(
     for at in 1..body.len().min(400) {
         let (left, right) = body.split_at(at);
         same(load_chunks(target, format, rules, [left, right]), format!("cut at {at}"));
+        let decoder = JsonDecoder::new(target.clone(), format, rules).unwrap();
+        if let Some(forked) = load_forked(decoder, body, at) {
+            same(Ok(forked), format!("forked at {at}"));
+        }
     }
     whole
 }

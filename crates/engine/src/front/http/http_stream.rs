@@ -100,6 +100,7 @@ impl HttpLoads {
                 partitions: &partitions,
             };
             RowReader::new(loads, def, &mapping, &format.body, request.strict_mode, time)
+                .map(RowReader::in_parallel)
         };
         self.run_load(principal, table, load, body, plan).await
     }

@@ -221,7 +221,8 @@ impl Files {
         };
         let time = LoadTime::of(&self.jobs.loads, Some(&self.zone))?;
         let mut reader =
-            RowReader::new(&self.jobs.loads, &self.def, &mapping, &part.body, self.strict, time)?;
+            RowReader::new(&self.jobs.loads, &self.def, &mapping, &part.body, self.strict, time)?
+                .in_parallel();
         let job = Arc::clone(&self.job);
         let count = move |chunk: &bytes::Bytes| {
             job.progress.bytes_read.fetch_add(chunk.len() as u64, Ordering::Relaxed);

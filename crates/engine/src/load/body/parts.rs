@@ -20,11 +20,14 @@ use tributary_decode::Block;
 use tributary_types::{ErrorCode, SqlError};
 
 /// The most threads of one load.
-const THREADS_MAX: u32 = 4;
+pub(super) const THREADS_MAX: u32 = 4;
 
 /// The threads that decode parts of bodies, one per processor.
 #[derive(Debug)]
 pub(crate) struct DecodeThreads(Arc<Semaphore>);
+
+/// One of them.
+pub(super) struct Thread(#[expect(dead_code, reason = "held")] OwnedSemaphorePermit);
 
 /// Threads of one load.
 pub(super) struct Threads(OwnedSemaphorePermit);
@@ -40,10 +43,24 @@ impl DecodeThreads {
         let take = |count| Arc::clone(&self.0).try_acquire_many_owned(count).ok();
         (2..=THREADS_MAX).rev().find_map(take).map(Threads)
     }
+
+    /// Takes a thread for a segment of a body.
+    pub(super) fn take_one(&self) -> Option<Thread> {
+        Arc::clone(&self.0).try_acquire_owned().ok().map(Thread)
+    }
+
+    /// Whether several threads are idle.
+    pub(super) fn are_idle(&self) -> bool {
+        self.0.available_permits() >= 2
+    }
 }
 
 #[cfg(test)]
 impl DecodeThreads {
+    pub fn semaphore(&self) -> &Arc<Semaphore> {
+        &self.0
+    }
+
     /// Has threads for one load, on every machine.
     pub fn add_for_test(&self) {
         self.0.add_permits(THREADS_MAX as usize);

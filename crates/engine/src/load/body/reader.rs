@@ -10,6 +10,7 @@ use crate::load::Loads;
 use crate::load::body::computed::{Computed, Terms};
 use crate::load::body::parts::read_parts;
 use crate::load::body::rows::{Rows, Tallies};
+use crate::load::body::segments::{Giving, LARGE_BODY_BYTES, Segments};
 use crate::load::body::time::LoadTime;
 use crate::load::hidden_columns;
 use crate::load::partial_update::Updates;
@@ -134,6 +135,12 @@ pub(crate) struct RowReader {
     read_time: Duration,
     /// The results of parts that were read in parallel.
     parts: Tallies,
+    /// Whether the sink may get rows later than with the chunk that brings them.
+    may_fork: bool,
+    /// Bytes that were fed.
+    fed_bytes: usize,
+    /// The rest of the body, if it is decoded in parallel.
+    segments: Option<Box<Segments>>,
 }
 
 /// Refuses a mapping that computes values of a generated column itself. A field of such a column's name is left out.
@@ -248,7 +255,17 @@ impl RowReader {
             loads: Arc::clone(loads),
             read_time: Duration::ZERO,
             parts: Tallies::default(),
+            may_fork: false,
+            fed_bytes: 0,
+            segments: None,
         })
+    }
+
+    /// Lets several threads decode a large body while it arrives. The sink gets rows later than [`RowReader::feed`] returns, all of
+    /// them by the end.
+    pub fn in_parallel(mut self) -> Self {
+        self.may_fork = true;
+        self
     }
 
     /// Decodes a chunk of the body into a load's sink.
@@ -263,9 +280,47 @@ impl RowReader {
         interrupt: Interrupt<'_>,
     ) -> Result<(), ReadError> {
         let before = Instant::now();
+        if self.segments.is_some() {
+            let fed = Box::pin(self.feed_segments(sink, chunk, interrupt)).await;
+            self.read_time += before.elapsed();
+            return fed;
+        }
         let blocks = self.rows.push(chunk);
         self.read_time += before.elapsed();
-        self.give(loads, sink, blocks?, interrupt).await
+        self.give(loads, sink, blocks?, interrupt).await?;
+        self.fed_bytes += chunk.len();
+        if self.may_fork && self.fed_bytes >= LARGE_BODY_BYTES && self.loads.decode_threads.are_idle() {
+            Box::pin(self.fork(sink, interrupt)).await?;
+        }
+        Ok(())
+    }
+
+    /// Has the rest of the body decoded in parallel, if its rows are lines.
+    async fn fork(&mut self, sink: &mut LoadSink, interrupt: Interrupt<'_>) -> Result<(), ReadError> {
+        self.may_fork = false;
+        let Some(fork) = self.rows.fork() else { return Ok(()) };
+        let blocks = self.rows.finish()?;
+        let loads = Arc::clone(&self.loads);
+        self.give(&loads, sink, blocks, interrupt).await?;
+        let rejects_before = self.rows.tallies().rejects_kept();
+        self.segments = Some(Box::new(Segments::new(fork, rejects_before)));
+        Ok(())
+    }
+
+    async fn feed_segments(
+        &mut self,
+        sink: &mut LoadSink,
+        chunk: &[u8],
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), ReadError> {
+        let Some(segments) = &mut self.segments else { return Ok(()) };
+        let mut to = Giving { loads: &self.loads, sink, interrupt };
+        segments.feed(&mut to, chunk).await?;
+        if !self.body_memory.try_set(segments.held_bytes() as u64) {
+            segments.settle(&mut to).await?;
+            self.body_memory.set(segments.held_bytes() as u64);
+        }
+        Ok(())
     }
 
     /// Decodes the rest at the body's end into the sink: in parallel if it is much and can be divided.
@@ -278,6 +333,12 @@ impl RowReader {
         sink: &mut LoadSink,
         interrupt: Interrupt<'_>,
     ) -> Result<(), ReadError> {
+        if let Some(segments) = &mut self.segments {
+            let before = Instant::now();
+            let ended = Box::pin(segments.end(&mut Giving { loads: &self.loads, sink, interrupt })).await;
+            self.read_time += before.elapsed();
+            return ended;
+        }
         // Boxed: most bodies have no parts.
         if sink.takes_parts() && Box::pin(self.end_in_parts(sink, interrupt)).await? {
             return Ok(());
@@ -352,13 +413,25 @@ impl RowReader {
     }
 
     pub fn counts(&self) -> Counts {
-        self.rows.counts().plus(self.parts.counts)
+        let in_segments = self.segments.as_ref().map(|segments| segments.tallies().counts);
+        self.rows.counts().plus(self.parts.counts).plus(in_segments.unwrap_or_default())
     }
 
     pub fn rejects(&self) -> Vec<Reject> {
         let mut all = self.rows.tallies();
         all.add(self.parts.clone());
+        if let Some(segments) = &self.segments {
+            all.add(segments.tallies().clone());
+        }
         all.into_rejects()
+    }
+}
+
+#[cfg(test)]
+impl RowReader {
+    /// Whether the rest of the body is decoded in parallel.
+    pub fn is_in_segments(&self) -> bool {
+        self.segments.is_some()
     }
 }
 
@@ -447,6 +520,9 @@ mod tests {
             body_memory: InFlight::new(test.engine.ingest.memory()),
             read_time: Duration::ZERO,
             parts: Tallies::default(),
+            may_fork: false,
+            fed_bytes: 0,
+            segments: None,
         };
         let mut sink = LoadSink::new(Arc::clone(&table), Arc::clone(&def.schema), 64 << 20);
         let ended = reader.end(&test.engine.loads, &mut sink, Interrupt::NEVER).await;

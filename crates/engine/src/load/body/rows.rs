@@ -9,9 +9,11 @@ use crate::load::body::plan_error;
 use arrow::array::BooleanArray;
 use arrow::compute::filter_record_batch;
 use std::sync::Arc;
-use tributary_decode::{Block, BlockBuilder, BodyDecoder, Counts, Reject, batch_to_block, blocks_to_batches};
+use tributary_decode::{
+    Block, BlockBuilder, BodyDecoder, Counts, LineFork, Reject, batch_to_block, blocks_to_batches,
+};
 use tributary_query::RowFilter;
-use tributary_types::{SqlError, TableDef};
+use tributary_types::{SqlError, TableDef, TableSchema};
 
 /// Decodes rows and makes them complete.
 pub(super) struct Rows {
@@ -38,7 +40,32 @@ pub(super) struct Tallies {
     computed_rejects: Vec<Reject>,
 }
 
+/// Makes [`Rows`] of later lines of a body that was forked.
+pub(super) struct RowFork {
+    pub lines: LineFork,
+    filter: Option<RowFilter>,
+    completer: Option<Box<Completer>>,
+    def: Arc<TableDef>,
+}
+
+impl RowFork {
+    /// See [`LineFork::decoder`].
+    pub fn rows(&self, builder: BlockBuilder, rejects_before: usize) -> Result<Rows, SqlError> {
+        let decoder = self.lines.decoder(builder, rejects_before)?;
+        Ok(Rows::new(decoder, self.filter.clone(), self.completer.clone(), &self.def))
+    }
+
+    pub fn schema(&self) -> &Arc<TableSchema> {
+        &self.def.schema
+    }
+}
+
 impl Tallies {
+    /// The rejected rows of the decoder that are kept.
+    pub fn rejects_kept(&self) -> usize {
+        self.rejects.len()
+    }
+
     /// Adds those of later rows.
     pub fn add(&mut self, later: Self) {
         Reject::append(&mut self.rejects, self.counts.total, later.rejects);
@@ -82,6 +109,13 @@ impl Rows {
         let completer = || self.computes.as_ref().map(|computes| computes.completer.clone());
         let part = |decoder| Self::new(decoder, self.filter.clone(), completer(), &self.def);
         Ok(self.decoder.divide(count, bytes_min)?.into_iter().map(part).collect())
+    }
+
+    /// See [`BodyDecoder::fork`].
+    pub fn fork(&mut self) -> Option<RowFork> {
+        let lines = self.decoder.fork()?;
+        let completer = self.computes.as_ref().map(|computes| computes.completer.clone());
+        Some(RowFork { lines, filter: self.filter.clone(), completer, def: Arc::clone(&self.def) })
     }
 
     /// See [`BodyDecoder::parts_lacked_memory`].

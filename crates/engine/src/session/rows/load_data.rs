@@ -156,6 +156,7 @@ impl EngineSession {
         let traits = LoadTraits::plain(Source::StreamLoad, Some(GroupCommitMode::Off), Body::Unknown);
         let schema = Arc::clone(&def.schema);
         let reader = RowReader::new(&self.engine.loads, &def, &mapping, &format.body, strict, time)?;
+        let reader = reader.in_parallel();
         let loads = &self.engine.loads;
         let admitted = loads.admit(&self.principal, &table, &traits)?;
         let mut load = Load::begin(loads, table, schema, &traits, None.into(), admitted)?;

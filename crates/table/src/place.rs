@@ -8,6 +8,7 @@ mod claim;
 pub(crate) mod copy;
 pub(crate) mod deadline;
 pub(crate) mod durable;
+mod google;
 pub(crate) mod keep;
 pub(crate) mod location;
 pub(crate) mod remote;

@@ -320,7 +320,7 @@ mod tests {
         );
         assert!(config.describe().contains("\ntable_storage_session_token = \"\"\n"));
         assert!(Config::load(None, [], []).expect("legal").settings.remote().is_none());
-        for other in ["gs://bucket/a", "/data"] {
+        for other in ["hdfs://bucket/a", "/data"] {
             let refused =
                 Config::load(None, [], [("table_storage", other.to_owned())]).unwrap_err().to_string();
             assert!(refused.contains(other) && refused.contains("s3://bucket/prefix"), "{refused}");

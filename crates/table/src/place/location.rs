@@ -4,6 +4,7 @@ use crate::error::TableError;
 use crate::options::StoreOptions;
 use crate::place::azure;
 use crate::place::cache::ReadCache;
+use crate::place::google;
 use crate::place::s3::S3Storage;
 use crate::place::storage::TableStorage;
 use crate::place::store::TableStore;
@@ -27,20 +28,22 @@ pub(super) enum Protocol {
     S3,
     /// Blobs of Azure, whose buckets are called containers.
     Azure,
+    Google,
 }
 
 impl Protocol {
-    const ALL: [Self; 2] = [Self::S3, Self::Azure];
+    const ALL: [Self; 3] = [Self::S3, Self::Azure, Self::Google];
 
     const fn scheme(self) -> &'static str {
         match self {
             Self::S3 => "s3",
             Self::Azure => "az",
+            Self::Google => "gs",
         }
     }
 }
 
-/// A bucket and the beginning of its keys: `s3://bucket/prefix`, `az://container/prefix`.
+/// A bucket and the beginning of its keys: `s3://bucket/prefix`, `az://container/prefix`, `gs://bucket/prefix`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreLocation {
     pub(super) protocol: Protocol,
@@ -94,6 +97,7 @@ pub struct RemoteOptions {
     pub region: Option<String>,
     /// Of Azure the name of the account. Empty, as `secret_key`: the credentials of the environment or of the machine.
     pub access_key: Secret,
+    /// Of Google the JSON of a service account's key.
     pub secret_key: Secret,
     /// May be empty.
     pub session_token: Secret,
@@ -144,6 +148,7 @@ impl TableStore {
         let storage: Arc<dyn TableStorage> = match given.location.protocol {
             Protocol::S3 => Arc::new(S3Storage::new(given, &url, options.call_timeout, cache.clone())?),
             Protocol::Azure => azure::storage(given, &url, options.call_timeout, cache.clone())?,
+            Protocol::Google => google::storage(given, &url, options.call_timeout, cache.clone())?,
         };
         let mut store = Self::with_storage(storage, url, options)?;
         store.cache = cache;
@@ -192,12 +197,13 @@ mod tests {
             ("s3://bucket/", "s3://bucket"),
             ("S3://my.bucket-1/a/b=1/", "s3://my.bucket-1/a/b=1"),
             ("AZ://container/a", "az://container/a"),
+            ("gs://bucket/a/b", "gs://bucket/a/b"),
         ] {
             assert_eq!(text.parse::<StoreLocation>().expect(text).to_string(), shown);
         }
         for text in [
             "bucket",
-            "gs://bucket/a",
+            "hdfs://bucket/a",
             "s3://",
             "s3:///a",
             "s3://b/a",

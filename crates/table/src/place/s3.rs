@@ -9,13 +9,12 @@ use super::cache::ReadCache;
 use super::location::{RemoteOptions, client, retries};
 use super::remote::Remote;
 use super::traffic::{Counted, StoreTraffic};
-use super::uploads::{Uploads, listed_uploads};
+use super::uploads::{Access, Uploading, abort_uploads};
 use crate::error::TableError;
 use crate::place::storage::{ObjectStorage, TableStorage};
 use async_trait::async_trait;
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::client::{ClientConfigKey, HttpConnector};
-use object_store::multipart::MultipartStore;
 use object_store::path::Path;
 use object_store::{ClientOptions, ObjectStore};
 use std::sync::Arc;
@@ -135,30 +134,12 @@ impl TableStorage for S3Storage {
     }
 
     async fn abort_uploads(&self, prefix: &Path) -> Result<usize, TableError> {
-        let failed =
-            |doing: &str| TableError::storage(format!("{doing} unfinished uploads below '{prefix}'"));
-        let client = self.connector.connect(&self.client).map_err(failed("listing"))?;
-        let credential = self.store.credentials().get_credential().await.map_err(failed("listing"))?;
-        // Not of a prefix that only begins alike.
-        let prefix = format!("{prefix}/");
-        let mut after = None;
-        let mut aborted = 0;
-        loop {
-            let listed =
-                listed_uploads(&client, &self.bucket_url, &credential, &self.region, &prefix, after.as_ref());
-            let Uploads { uploads, next } = listed.await.map_err(failed("listing"))?;
-            // A store that lists all, whatever the prefix, gives those of others, too.
-            for upload in uploads.iter().filter(|upload| upload.path.as_ref().starts_with(&prefix)) {
-                match self.store.abort_multipart(&upload.path, &upload.id).await {
-                    Ok(()) | Err(object_store::Error::NotFound { .. }) => aborted += 1,
-                    Err(error) => return Err(failed("aborting")(error)),
-                }
-            }
-            match next {
-                Some(next) => after = Some(next),
-                None => return Ok(aborted),
-            }
-        }
+        let failed = || TableError::storage(format!("listing unfinished uploads below '{prefix}'"));
+        let client = self.connector.connect(&self.client).map_err(failed())?;
+        let credential = self.store.credentials().get_credential().await.map_err(failed())?;
+        let access = Access::Aws { credential: &credential, region: &self.region };
+        let bucket = Uploading { client: &client, bucket: &self.bucket_url, access };
+        abort_uploads(&*self.store, &bucket, prefix).await
     }
 
     fn shown(&self, path: &Path) -> String {

@@ -1,8 +1,10 @@
-//! Unfinished uploads in a bucket: the store's client has no request that lists them.
+//! Unfinished uploads in a bucket: the clients of stores have no request that lists them.
 
+use crate::error::TableError;
 use futures::TryStreamExt;
 use object_store::aws::{AwsAuthorizer, AwsCredential};
 use object_store::client::{HttpClient, HttpRequest, HttpRequestBody};
+use object_store::multipart::MultipartStore;
 use object_store::path::Path;
 use object_store::{Error, Result};
 use std::str::FromStr;
@@ -10,7 +12,7 @@ use url::Url;
 
 /// A page of a list.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Uploads {
+struct Uploads {
     pub uploads: Vec<Upload>,
     /// Where the next page begins.
     pub next: Option<Upload>,
@@ -18,22 +20,79 @@ pub(super) struct Uploads {
 
 /// An upload that was begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Upload {
+struct Upload {
     pub path: Path,
     pub id: String,
 }
 
+/// A bucket and the way to it.
+pub(super) struct Uploading<'a> {
+    pub client: &'a HttpClient,
+    /// The address of the bucket.
+    pub bucket: &'a Url,
+    pub access: Access<'a>,
+}
+
+/// How a request shows that it may be made.
+pub(super) enum Access<'a> {
+    /// By a signature.
+    Aws { credential: &'a AwsCredential, region: &'a str },
+    /// By a token. An empty one is left out.
+    Bearer(&'a str),
+}
+
+impl Access<'_> {
+    fn authorize(&self, request: &mut HttpRequest) -> std::result::Result<(), &'static str> {
+        match self {
+            Self::Aws { credential, region } => {
+                AwsAuthorizer::new(credential, "s3", region).authorize(request, None);
+            }
+            Self::Bearer("") => {}
+            Self::Bearer(token) => {
+                let value =
+                    format!("Bearer {token}").parse().map_err(|_| "the token is no text of a header")?;
+                request.headers_mut().insert("authorization", value);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Aborts uploads of keys below `prefix`. Returns their number.
+///
+/// # Errors
+/// [`TableError::Storage`]. It may be repeated.
+pub(super) async fn abort_uploads(
+    store: &impl MultipartStore,
+    bucket: &Uploading<'_>,
+    prefix: &Path,
+) -> std::result::Result<usize, TableError> {
+    let failed = |doing: &str| TableError::storage(format!("{doing} unfinished uploads below '{prefix}'"));
+    // Not of a prefix that only begins alike.
+    let prefix = format!("{prefix}/");
+    let mut after = None;
+    let mut aborted = 0;
+    loop {
+        let listed = listed_uploads(bucket, &prefix, after.as_ref());
+        let Uploads { uploads, next } = listed.await.map_err(failed("listing"))?;
+        // A store that lists all, whatever the prefix, gives those of others, too.
+        for upload in uploads.iter().filter(|upload| upload.path.as_ref().starts_with(&prefix)) {
+            match store.abort_multipart(&upload.path, &upload.id).await {
+                Ok(()) | Err(Error::NotFound { .. }) => aborted += 1,
+                Err(error) => return Err(failed("aborting")(error)),
+            }
+        }
+        match next {
+            Some(next) => after = Some(next),
+            None => return Ok(aborted),
+        }
+    }
+}
+
 /// Lists uploads of keys that begin with `prefix`, from the one after `after` on.
-pub(super) async fn listed_uploads(
-    client: &HttpClient,
-    bucket: &Url,
-    credential: &AwsCredential,
-    region: &str,
-    prefix: &str,
-    after: Option<&Upload>,
-) -> Result<Uploads> {
-    let failed = |reason: String| Error::Generic { store: "S3", source: reason.into() };
-    let mut url = bucket.clone();
+async fn listed_uploads(bucket: &Uploading<'_>, prefix: &str, after: Option<&Upload>) -> Result<Uploads> {
+    let failed = |reason: String| Error::Generic { store: "uploads", source: reason.into() };
+    let mut url = bucket.bucket.clone();
     // In the order of names, in which they are signed.
     if let Some(Upload { path, id }) = after {
         url.query_pairs_mut().append_pair("key-marker", path.as_ref()).append_pair("upload-id-marker", id);
@@ -41,8 +100,8 @@ pub(super) async fn listed_uploads(
     url.query_pairs_mut().append_pair("prefix", prefix).append_pair("uploads", "");
     let mut request = HttpRequest::new(HttpRequestBody::empty());
     parse_into(request.uri_mut(), url.as_str()).map_err(|_| failed(format!("'{url}' is no address")))?;
-    AwsAuthorizer::new(credential, "s3", region).authorize(&mut request, None);
-    let response = client.execute(request).await.map_err(|error| failed(error.to_string()))?;
+    bucket.access.authorize(&mut request).map_err(|reason| failed(reason.to_owned()))?;
+    let response = bucket.client.execute(request).await.map_err(|error| failed(error.to_string()))?;
     let status = response.status();
     let pieces: Vec<_> = response
         .into_body()

@@ -135,7 +135,7 @@ pub(super) const fn optional_directory() -> Accepts<Option<PathBuf>> {
 
 /// The location of tables.
 pub(super) const fn table_storage() -> Accepts<Option<StoreLocation>> {
-    let words = "a URL like `s3://bucket/prefix` or `az://container/prefix`, of lower-case bucket and plain names; other stores (`gs://`, …) are not supported";
+    let words = "a URL like `s3://bucket/prefix`, `az://container/prefix` or `gs://bucket/prefix`, of lower-case bucket and plain names";
     text(words, |text| match text {
         "" => Some(None),
         text => text.parse().ok().map(Some),

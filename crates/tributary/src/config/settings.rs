@@ -113,19 +113,19 @@ settings! {
     /// Password of the user of `catalog_url`, if PostgreSQL asks for one.
     catalog_password: Secret = "", secret();
 
-    /// Bucket and prefix of the Delta tables in S3 (`s3://`), Azure's blob storage (`az://`) or a store that speaks one of their protocols, with conditional puts. None: `tables` in `storage_root_path`. A server's tables stay where they were made.
+    /// Bucket and prefix of the Delta tables in S3 (`s3://`), Azure's blob storage (`az://`), Google's cloud storage (`gs://`) or a store that speaks one of their protocols, with conditional puts. None: `tables` in `storage_root_path`. A server's tables stay where they were made.
     table_storage: Option<StoreLocation> = "", table_storage();
 
-    /// Address of the store of `table_storage`. None: that of AWS or Azure, or `AWS_ENDPOINT_URL` or `AZURE_STORAGE_ENDPOINT` of the environment.
+    /// Address of the store of `table_storage`. None: that of the cloud, or `AWS_ENDPOINT_URL`, `AZURE_STORAGE_ENDPOINT` or `GOOGLE_BASE_URL` of the environment.
     table_storage_endpoint: Option<Url> = "", optional_endpoint();
 
     /// Region of the store. None: `us-east-1`, or `AWS_REGION` of the environment if the keys are from there, too.
     table_storage_region: Option<String> = "", optional_region();
 
-    /// Access key of the store; of Azure the name of the account. None: the credentials of the environment (`AWS_…`, `AZURE_…`), of the container or of the machine.
+    /// Access key of the store; of Azure the name of the account; of Google none. None: the credentials of the environment (`AWS_…`, `AZURE_…`, `GOOGLE_…`), of the container or of the machine.
     table_storage_access_key: Secret = "", secret();
 
-    /// Secret key of the store; of Azure the key of the account.
+    /// Secret key of the store; of Azure the key of the account; of Google the JSON of a service account's key.
     table_storage_secret_key: Secret = "", secret();
 
     /// Session token of the store, for keys that need one.

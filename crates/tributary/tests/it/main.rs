@@ -50,6 +50,7 @@ mod flood;
 mod foreign_engines;
 mod generated_columns;
 mod go;
+mod google;
 mod health;
 mod heavy_change;
 mod hidden_tables;

@@ -114,6 +114,17 @@ pub fn azure_server() -> PathBuf {
     part("azure/node_modules/.bin/azurite-blob")
 }
 
+/// A server that speaks the protocol of Google's cloud storage, with a bucket for a service account.
+pub fn google_server(bucket: &str, public_key: &Path) -> Command {
+    let mut command = Command::new(part("python/bin/python"));
+    command
+        .arg("-B")
+        .arg(repository().join("tests/clients/python/google_store.py"))
+        .arg(bucket)
+        .arg(public_key);
+    command
+}
+
 /// A script of the repository, with the clients of the tests and the program under test.
 pub fn script(name: &str, arguments: &[&str]) -> Finished {
     let mut command = Command::new(repository().join("scripts").join(name));

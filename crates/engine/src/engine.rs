@@ -146,6 +146,7 @@ impl Engine {
             cache: self.facts.store.read_cache(),
             traffic: self.facts.store.traffic(),
             distributed: self.queries.nodes().counts(),
+            distributed_parts: self.queries.nodes().running_parts(),
         };
         self.metrics.text(&self.ingest, &self.names().all_tables(), others)
     }

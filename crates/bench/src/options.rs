@@ -177,6 +177,9 @@ enum Test {
         /// Asks DuckDB, too, by a Python interpreter that has its package
         #[arg(long, value_name = "PYTHON", requires = "suite")]
         duckdb: Option<PathBuf>,
+        /// Loads the suite's rows into a running server, and asks nothing
+        #[arg(long, requires = "suite", requires = "host", conflicts_with_all = ["compare", "duckdb"])]
+        load_only: bool,
     },
     /// A heavy schema change of lineitem, INT to BIGINT, while single rows are loaded: its speed, and the longest wait of a load
     SchemaChange {
@@ -262,13 +265,13 @@ impl Bench {
     /// The server, a load or the check of its rows failed.
     pub fn run(self) -> Result<(), BenchError> {
         let target = self.common.target()?;
-        if let Test::Query { suite: Some(suite), scale, compare, duckdb, .. } = self.test {
+        if let Test::Query { suite: Some(suite), scale, compare, duckdb, load_only, .. } = self.test {
             let runs = self.common.runs.max(3);
             let suite = match suite {
                 QuerySuite::Tpch => &TPCH,
                 QuerySuite::Ssb => &SSB,
             };
-            return suites::Run { suite, scale, runs, compare, duckdb }.run(&target);
+            return suites::Run { suite, scale, runs, compare, duckdb, load_only }.run(&target);
         }
         let beside_datafusion: Option<(Measure, u64)> = match self.test {
             Test::Query { rows, .. } => Some((query::run, rows)),

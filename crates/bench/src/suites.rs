@@ -61,6 +61,8 @@ pub struct Run {
     pub compare: bool,
     /// A Python interpreter that has DuckDB, to ask it, too.
     pub duckdb: Option<PathBuf>,
+    /// Asks nothing.
+    pub load_only: bool,
 }
 
 /// A database that answers queries.
@@ -103,6 +105,9 @@ impl Run {
         let server = target.server()?;
         let rows = loads::load(&server, self.suite, self.scale)?;
         settle(&server)?;
+        if self.load_only {
+            return Ok(());
+        }
         let mut files = BTreeMap::<String, Vec<PathBuf>>::new();
         for file in live_files(&server)? {
             let directory = file.parent().and_then(|it| it.file_name()).and_then(|it| it.to_str());

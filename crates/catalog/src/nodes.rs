@@ -18,6 +18,9 @@ pub struct NodeSign {
     pub host: String,
     pub query_port: u16,
     pub http_port: u16,
+    /// 0: it did not say, as nodes of before.
+    #[serde(default)]
+    pub webserver_port: u16,
     /// `None`: Arrow Flight SQL is off.
     pub flight_port: Option<u16>,
     pub version: String,
@@ -28,6 +31,9 @@ pub struct NodeSign {
     /// How other nodes have parts of their queries computed here, on the port of Arrow Flight SQL. `None`: they do not.
     #[serde(default)]
     pub worker: Option<WorkerSign>,
+    /// 0: it did not say.
+    #[serde(default)]
+    pub cpu_cores: u32,
 }
 
 /// The access of other nodes to one that computes parts of their queries.

@@ -36,6 +36,7 @@ use crate::node::options::{EngineOptions, Ports, ServerSettings, SettingChange};
 use crate::node::session_memory::SessionsMemory;
 use crate::queries::Queries;
 use crate::queries::namespace::{Facts, ShownJobs};
+use crate::queries::nodes::other_writer;
 use crate::variables::{self, Variables};
 use crate::verify::Verifier;
 use replayed::Replayed;
@@ -47,7 +48,7 @@ use std::time::Duration;
 use tributary_catalog::Catalog;
 use tributary_http::Health;
 use tributary_ingest::{Ingest, Ownership};
-use tributary_query::{Cell, JobKind, SchemaChangeRow};
+use tributary_query::{Cell, JobKind, NodeFacts, SchemaChangeRow};
 use tributary_tls::Tls;
 use tributary_types::host::unix_ms;
 use tributary_types::{ErrorCode, Principal, SqlError};
@@ -130,6 +131,11 @@ impl Engine {
         &self.facts
     }
 
+    /// The node that takes loads, if it is another one.
+    pub(crate) fn other_writer(&self) -> Option<NodeFacts> {
+        other_writer(&self.facts)
+    }
+
     /// All metrics in Prometheus' text format.
     pub(crate) fn metrics_text(&self) -> String {
         let others = Others {
@@ -140,6 +146,7 @@ impl Engine {
             cache: self.facts.store.read_cache(),
             traffic: self.facts.store.traffic(),
             distributed: self.queries.nodes().counts(),
+            distributed_parts: self.queries.nodes().running_parts(),
         };
         self.metrics.text(&self.ingest, &self.names().all_tables(), others)
     }

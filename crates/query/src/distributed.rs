@@ -2,9 +2,12 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
+//! | `channels` | connections to the other nodes, and the calls on them |
 //! | `codec` | the bytes of the only node of ours that travels |
+//! | `failures` | errors of parts: on which node, and in which words |
 //! | `functions` | functions by the names under which they travel |
-//! | `nodes` | the other nodes, connections to them, and what they ask of this one |
+//! | `nodes` | the other nodes, and what they ask of this one |
+//! | `parts` | the parts that are computed here for others |
 //! | `same` | whether a plan arrives as it was sent |
 //! | `stays` | why a query stays on its node |
 //! | `worker` | the sessions in which parts of other nodes' plans run |
@@ -14,9 +17,12 @@
 //!
 //! Not here: which queries are worth it, and running one again (`engine`); who may call (`flight`).
 
+pub mod channels;
 mod codec;
+pub mod failures;
 pub mod functions;
 pub mod nodes;
+mod parts;
 pub mod same;
 pub mod stays;
 pub mod worker;

@@ -33,7 +33,8 @@ pub use model::{
     Cell, Grid, QueryOptions, QueryResult, ResultColumn, SessionView, Spill, TemporaryTable, WrittenTable,
 };
 pub use namespace::{
-    Decommission, FileTable, JobKind, LiveTable, Namespace, ProcessRow, SchemaChangeRow, ServerFacts,
+    Decommission, FileTable, JobKind, LiveTable, Namespace, NodeFacts, ProcessRow, SchemaChangeRow,
+    ServerFacts,
 };
 pub use planning::Stop;
 pub use run::begin::begins;

@@ -214,7 +214,7 @@ pub struct ProcessRow {
     pub statement: Option<String>,
 }
 
-/// Figures of the server, for `SHOW FRONTENDS`, `SHOW BACKENDS` and `SHOW STATUS`.
+/// Figures of the server and of the other nodes, for `SHOW FRONTENDS`, `SHOW BACKENDS` and `SHOW STATUS`.
 #[derive(Clone, Debug, Default)]
 pub struct ServerFacts {
     /// A name without spaces, unique among nodes.
@@ -241,6 +241,39 @@ pub struct ServerFacts {
     pub status: Vec<(String, String)>,
     /// Set while the server is being decommissioned.
     pub decommission: Option<Decommission>,
+    /// It follows the tables of another.
+    pub reads_only: bool,
+    /// Its number among the nodes, see [`NodeFacts::number`].
+    pub node_number: u64,
+    /// The other nodes that share its catalog, the writer first.
+    pub others: Vec<NodeFacts>,
+}
+
+/// Figures of another node that shares the catalog, as it told them of itself.
+#[derive(Clone, Debug, Default)]
+pub struct NodeFacts {
+    pub name: String,
+    /// Doris's `BackendId`: 10001 for the node that writes, and another for each that reads, the same after each start.
+    pub number: u64,
+    pub reads_only: bool,
+    pub host: String,
+    pub query_port: u16,
+    pub http_port: u16,
+    /// 0: it did not say.
+    pub webserver_port: u16,
+    /// `None`: Arrow Flight SQL is off.
+    pub flight_port: Option<u16>,
+    pub version: String,
+    /// `yyyy-MM-dd HH:mm:ss`.
+    pub start_time: String,
+    /// When it said last that it lives, `yyyy-MM-dd HH:mm:ss`.
+    pub heard_time: String,
+    /// Seconds since then.
+    pub heard_seconds: u64,
+    /// It was heard of lately.
+    pub is_alive: bool,
+    /// 0: it did not say.
+    pub cpu_cores: u32,
 }
 
 /// The state of a server that takes no loads.

@@ -161,11 +161,13 @@ async fn nodes_that_share_a_catalog_hear_of_one_another() {
         host: "db1".to_owned(),
         query_port: 9030,
         http_port: 8030,
+        webserver_port: 8040,
         flight_port: None,
         version: "v".to_owned(),
         since_ms: 7,
         rows_age_ms,
         worker: Some(WorkerSign { token: "t".to_owned(), certificate: None }),
+        cpu_cores: 4,
     };
     let names = |nodes: &[HeardNode]| nodes.iter().map(|node| node.sign.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&owner.say_node(&sign("n", false, Some(0))).await.unwrap()), ["n"]);
@@ -182,9 +184,11 @@ async fn nodes_that_share_a_catalog_hear_of_one_another() {
         listed(&database.run("SELECT name FROM tributary.heard_nodes")),
         BTreeSet::from(["a".to_owned()])
     );
-    // One of before computes no parts of queries.
-    database.run("UPDATE tributary.heard_nodes SET sign = (sign::jsonb - 'worker')::text");
-    assert_eq!(reader.heard_nodes().await.unwrap()[0].sign.worker, None);
+    // One of before computes no parts of queries, and says less.
+    database.run("UPDATE tributary.heard_nodes SET sign = (sign::jsonb - 'worker' - 'webserver_port' - 'cpu_cores')::text");
+    let heard = reader.heard_nodes().await.unwrap();
+    let of_before = NodeSign { worker: None, webserver_port: 0, cpu_cores: 0, ..sign("a", true, Some(5)) };
+    assert_eq!(heard[0].sign, of_before);
     reader.unsay_node("a").await.unwrap();
     assert_eq!(owner.heard_nodes().await.unwrap(), []);
     database.run(

@@ -1,5 +1,5 @@
-// Serves dist with the content security policy of the server and forwards /api to it. Two tables are answered here, so that the tests
-// decide what they contain: `problems` and `server_samples`.
+// Serves dist with the content security policy of the server and forwards /api to it. Three tables are answered here, so that the tests
+// decide what they contain: `problems`, `server_samples` and `nodes`.
 import { readFile } from 'node:fs/promises';
 import { createServer, request, type Server } from 'node:http';
 import { join } from 'node:path';
@@ -42,6 +42,15 @@ function samples(every: number): string {
   }));
 }
 
+function nodes(): string {
+  const node = (at: number, role: string) => ({
+    NAME: `node-${at}`, ROLE: role, HOST: `db${at}.example`, QUERY_PORT: 9030 + at, HTTP_PORT: 8030, FLIGHT_PORT: role === 'READER' ? 8070 : null,
+    VERSION: 'tributary-0.1.0', SINCE: time(0), HEARD_MS: at === 2 ? 42_000 : 1200, ROWS_AGE_MS: at === 2 ? null : 900,
+    ALIVE: at === 2 ? 'NO' : 'YES', HEARD_AT: time(Date.now()), COMPUTES_PARTS: role === 'READER' ? 'YES' : 'NO',
+  });
+  return table([node(0, 'WRITER'), node(1, 'READER'), node(2, 'READER')]);
+}
+
 /** Starts the door on a free port, in front of the server on `port`. */
 export async function openDoor(port: number): Promise<{ server: Server; address: string }> {
   const server = createServer(async (incoming, outgoing) => {
@@ -54,12 +63,13 @@ export async function openDoor(port: number): Promise<{ server: Server; address:
         return; // The page has gone while it was sending.
       }
       const body = Buffer.concat(chunks);
-      const faked = /FROM information_schema\.(problems|server_samples)\b.*?(= 10)?/.exec(body.toString());
+      const faked = /FROM information_schema\.(problems|server_samples|nodes)\b.*?(= 10)?/.exec(body.toString());
       const forward = request({ host: '127.0.0.1', port, path: incoming.url, method: incoming.method, headers: { ...incoming.headers, ...(faked ? { 'content-length': '19' } : {}) } }, (answer) => {
         if (faked && answer.statusCode === 200) {
           answer.resume();
           outgoing.setHeader('Content-Type', 'application/json');
-          outgoing.end(faked[1] === 'problems' ? problems() : samples(body.includes('EVERY_SECONDS = 10') ? 10 : 1));
+          const rows = { problems, nodes, server_samples: () => samples(body.includes('EVERY_SECONDS = 10') ? 10 : 1) };
+          outgoing.end(rows[faked[1] as keyof typeof rows]());
         } else {
           outgoing.writeHead(answer.statusCode!, answer.headers);
           answer.pipe(outgoing);

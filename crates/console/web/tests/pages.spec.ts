@@ -27,6 +27,14 @@ for (const [name, hash, words] of PAGES) {
   });
 }
 
+test('the overview lists the nodes of a cluster and marks one that is silent', async ({ page }) => {
+  await logIn(page, '#/overview');
+  const rows = page.getByRole('region', { name: 'List of nodes' }).locator('tbody tr');
+  await expect(rows).toHaveCount(3);
+  await expect(rows.nth(0)).toContainText(/WRITER.*db0\.example:9030.*off.*yes.*1 s ago.*1 s.*no/);
+  await expect(rows.nth(2)).toContainText(/READER.*db2\.example:9032.*db2\.example:8070.*no.*42 s ago.*unknown.*computes/);
+});
+
 test('an address without a page says so', async ({ page }) => {
   for (const name of ['nothing', 'constructor']) {
     await logIn(page, `#/${name}`);

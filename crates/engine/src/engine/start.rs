@@ -41,7 +41,7 @@ use crate::node::table_storage;
 use crate::node::wal_dirs::{self, WalDirs};
 use crate::queries::Queries;
 use crate::queries::namespace::{EngineNamespace, Facts, OtherMemory, ShownJobs};
-use crate::queries::nodes::{self, Nodes};
+use crate::queries::nodes::{self, Nodes, cpu_cores};
 use crate::variables::VERSION_COMMENT;
 use crate::verify::Verifier;
 use crate::watch::{self, Looked, Sizes, Watch};
@@ -220,7 +220,7 @@ impl Engine {
                 metrics.registry(),
             )?),
             catalog: Arc::clone(&catalog),
-            nodes: Nodes::new(),
+            nodes: Nodes::new(options.only_reads()),
             processes: Arc::default(),
             ingest: Arc::clone(&ingest),
             store: Arc::clone(&store),
@@ -458,6 +458,7 @@ impl Engine {
             host: self.facts.host.clone(),
             query_port: ports.mysql,
             http_port: ports.http,
+            webserver_port: ports.webserver,
             flight_port: ports.flight,
             version: VERSION_COMMENT.to_lowercase().replace(' ', "-"),
             since_ms: self.facts.started_unix_ms,
@@ -468,6 +469,7 @@ impl Engine {
                 None => Some(0),
             },
             worker: self.worker_sign(ports),
+            cpu_cores: cpu_cores(),
         };
         let is_former = self.follower.is_none() && self.ownership.lost_to().is_some();
         let heard = if is_former { Err(None) } else { self.catalog.say_node(&own).await.map_err(Some) };

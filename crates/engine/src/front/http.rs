@@ -709,6 +709,14 @@ impl InspectService for HttpLoads {
     fn backends(&self, principal: &Principal, reached_as: Option<&str>) -> Result<Vec<Backend>, SqlError> {
         // Connectors of Doris ask for it before they load, with a user that may do nothing else.
         self.0.gate.check(principal, Privilege::Connect, Object::Server)?;
+        // Loads go to the node that writes.
+        if let Some(writer) = self.0.other_writer() {
+            return Ok(vec![Backend {
+                ip: writer.host,
+                http_port: writer.webserver_port,
+                is_alive: writer.is_alive,
+            }]);
+        }
         let ip = reached_as.unwrap_or(&self.0.options.host).to_owned();
         Ok(vec![Backend { ip, http_port: self.0.ports().webserver, is_alive: true }])
     }

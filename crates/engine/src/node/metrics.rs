@@ -16,6 +16,7 @@ pub(crate) struct Metrics {
     store: StoreMetrics,
     /// In the order of [`OUTCOMES`].
     distributed: Vec<IntCounter>,
+    distributed_parts: IntGauge,
 }
 
 impl Metrics {
@@ -28,7 +29,10 @@ impl Metrics {
             IntCounterVec::new(Opts::new("tributary_distributed_queries_total", help), &["outcome"])?;
         registry.register(Box::new(distributed.clone()))?;
         let distributed = OUTCOMES.iter().map(|outcome| distributed.with_label_values(&[*outcome])).collect();
-        Ok(Self { registry, gauges, store, distributed })
+        let help = "Parts of queries of other nodes that this node computes at the moment";
+        let distributed_parts = IntGauge::new("tributary_distributed_parts_running", help)?;
+        registry.register(Box::new(distributed_parts.clone()))?;
+        Ok(Self { registry, gauges, store, distributed, distributed_parts })
     }
 
     /// The registry for the crates' counters.
@@ -45,6 +49,7 @@ impl Metrics {
         self.gauges.followed_age.set(others.followed_age_seconds);
         self.store.read(others.cache.as_ref(), others.traffic);
         self.distributed.iter().zip(others.distributed).for_each(|(counter, count)| raise(counter, count));
+        self.distributed_parts.set(others.distributed_parts as i64);
         let mut out = Vec::new();
         match TextEncoder::new().encode(&self.registry.gather(), &mut out) {
             Ok(()) => String::from_utf8_lossy(&out).into_owned(),
@@ -66,6 +71,8 @@ pub(crate) struct Others {
     pub traffic: Option<StoreTraffic>,
     /// Of queries over many bytes, in the order of [`OUTCOMES`].
     pub distributed: [u64; OUTCOMES.len()],
+    /// Parts of other nodes' queries.
+    pub distributed_parts: usize,
 }
 
 /// Gauges that are set when metrics are requested.

@@ -17,9 +17,6 @@ use tributary_query::{Cell, LiveTable};
 use tributary_types::host::unix_ms;
 use tributary_types::{TableDef, TableId, TransactionStatus};
 
-/// The node, as SHOW BACKENDS calls it.
-const BACKEND_ID: u64 = 10_001;
-
 /// The rows of a table. `shows` says whether the user may see a table's own, `reads` whether
 /// the user may read the table, `rejects` which rejected rows are shown if not all, and `shows_server` whether the user may see the rows of the server.
 pub(super) fn rows(
@@ -417,14 +414,9 @@ fn file_cache(facts: &Facts) -> Vec<Vec<Cell>> {
         ("damaged", cache.damaged),
         ("not_kept", cache.not_kept),
     ];
+    let number = nodes::number(&facts.node, facts.nodes.reads_only);
     let row = |(name, figure): (&str, u64)| -> Vec<Cell> {
-        vec![
-            BACKEND_ID.into(),
-            facts.host.as_str().into(),
-            directory.as_str().into(),
-            name.into(),
-            figure.into(),
-        ]
+        vec![number.into(), facts.host.as_str().into(), directory.as_str().into(), name.into(), figure.into()]
     };
     figures.into_iter().map(row).collect()
 }

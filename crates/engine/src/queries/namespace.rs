@@ -10,7 +10,7 @@ use crate::files::FileReading;
 use crate::node::clock::date_time;
 use crate::node::options::{Ports, ServerSettings, StorageRoot};
 use crate::queries::live;
-use crate::queries::nodes::Nodes;
+use crate::queries::nodes::{self, Nodes, cpu_cores};
 use crate::variables::{VERSION_COMMENT, Variables};
 use crate::watch::Watch;
 use futures::future::BoxFuture;
@@ -411,13 +411,16 @@ impl Namespace for EngineNamespace {
             data_bytes,
             disk_available_bytes: disk.as_ref().map_or(0, |disk| disk.f_bavail * disk.f_frsize),
             disk_total_bytes: disk.as_ref().map_or(0, |disk| disk.f_blocks * disk.f_frsize),
-            cpu_cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+            cpu_cores: cpu_cores(),
             status: vec![
                 ("Uptime".to_owned(), self.facts.started.elapsed().as_secs().to_string()),
                 ("Threads_connected".to_owned(), self.facts.processes.all().len().to_string()),
                 ("Open_tables".to_owned(), tables.len().to_string()),
             ],
             decommission: self.facts.decommission(),
+            reads_only: self.facts.nodes.reads_only,
+            node_number: nodes::number(&self.facts.node, self.facts.nodes.reads_only),
+            others: nodes::others(&self.facts),
             ..ServerFacts::default()
         }
     }

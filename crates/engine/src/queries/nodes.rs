@@ -1,4 +1,4 @@
-//! `information_schema.nodes`: the nodes that share the catalog, this one among them.
+//! The nodes that share the catalog, this one among them, for `information_schema.nodes`, SHOW FRONTENDS and SHOW BACKENDS.
 //!
 //! They are read when this node says that it lives, every few seconds, and not by queries. The ones among them that compute parts of
 //! queries are found here, too.
@@ -9,13 +9,18 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 use tributary_catalog::{HeardNode, NodeSign, WorkerSign};
-use tributary_query::{Cell, Peer};
+use tributary_query::{Cell, NodeFacts, Peer};
+use tributary_types::host::unix_ms;
 
-/// How long ago a node may have said that it lives, to compute parts of queries.
+/// How long ago a node may have said that it lives, to be taken for alive and to compute parts of queries.
 const HEARD_MAX: Duration = Duration::from_secs(15);
+/// The number of the node that writes, as Doris numbers back ends.
+const WRITER: u64 = 10_001;
 
 /// The nodes as they were read last.
 pub(crate) struct Nodes {
+    /// This one follows the tables of another.
+    pub reads_only: bool,
     known: Mutex<Option<Known>>,
     /// It lets other nodes in, which read it where they read that this one lives.
     token: String,
@@ -28,10 +33,10 @@ struct Known {
 }
 
 impl Nodes {
-    pub fn new() -> Self {
+    pub fn new(reads_only: bool) -> Self {
         let bytes: [u8; 32] = rand::random();
         let token = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { known: Mutex::default(), token }
+        Self { reads_only, known: Mutex::default(), token }
     }
 
     /// The access of other nodes to the computing of parts of their queries here. `certificate` is the digest of this node's.
@@ -78,7 +83,64 @@ pub(super) fn rows(facts: &Facts) -> Vec<Vec<Cell>> {
     rows.into_iter().map(|(sign, heard)| row(sign, heard)).collect()
 }
 
+/// The number of a node among Doris's back ends.
+pub(crate) fn number(name: &str, reads_only: bool) -> u64 {
+    if !reads_only {
+        return WRITER;
+    }
+    // FNV-1a, of which 48 bits make two of a thousand nodes meet once in a billion clusters.
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    WRITER + 1 + (hash >> 16)
+}
+
+/// Threads that run at a time.
+pub(crate) fn cpu_cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX))
+}
+
+fn unix_ms_before(since: Duration) -> i64 {
+    unix_ms() - i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// The other nodes, the writer first.
+pub(super) fn others(facts: &Facts) -> Vec<NodeFacts> {
+    let known = facts.nodes.known.lock();
+    let Some(Known { own, heard, at }) = &*known else { return Vec::new() };
+    let others = heard.iter().filter(|node| node.sign.name != own.name);
+    let mut others: Vec<_> = others.map(|node| of_other(&node.sign, node.heard + at.elapsed())).collect();
+    others.sort_by(|one, other| (one.reads_only, &one.name).cmp(&(other.reads_only, &other.name)));
+    others
+}
+
+/// The node that writes, if this one only reads and has heard of it.
+pub(crate) fn other_writer(facts: &Facts) -> Option<NodeFacts> {
+    let others = if facts.nodes.reads_only { others(facts) } else { Vec::new() };
+    others.into_iter().find(|node| !node.reads_only && node.webserver_port != 0)
+}
+
+fn of_other(sign: &NodeSign, heard: Duration) -> NodeFacts {
+    NodeFacts {
+        name: sign.name.clone(),
+        number: number(&sign.name, sign.reads_only),
+        reads_only: sign.reads_only,
+        host: sign.host.clone(),
+        query_port: sign.query_port,
+        http_port: sign.http_port,
+        webserver_port: sign.webserver_port,
+        flight_port: sign.flight_port,
+        version: sign.version.clone(),
+        start_time: date_time(sign.since_ms),
+        heard_time: date_time(unix_ms_before(heard)),
+        heard_seconds: heard.as_secs(),
+        is_alive: heard <= HEARD_MAX,
+        cpu_cores: sign.cpu_cores,
+    }
+}
+
 fn row(sign: &NodeSign, heard: Duration) -> Vec<Cell> {
+    let yes_no = |is: bool| if is { "YES" } else { "NO" };
     vec![
         sign.name.as_str().into(),
         if sign.reads_only { "READER" } else { "WRITER" }.into(),
@@ -90,6 +152,9 @@ fn row(sign: &NodeSign, heard: Duration) -> Vec<Cell> {
         date_time(sign.since_ms).into(),
         u64::try_from(heard.as_millis()).unwrap_or(u64::MAX).into(),
         sign.rows_age_ms.into(),
+        yes_no(heard <= HEARD_MAX).into(),
+        date_time(unix_ms_before(heard)).into(),
+        yes_no(peer(sign).is_some()).into(),
     ]
 }
 
@@ -104,11 +169,13 @@ mod tests {
             host: "h".to_owned(),
             query_port: 1,
             http_port: 2,
+            webserver_port: 4,
             flight_port: Some(3),
             version: "v".to_owned(),
             since_ms: 0,
             rows_age_ms: None,
             worker: Some(WorkerSign { token: name.to_owned(), certificate: None }),
+            cpu_cores: 2,
         }
     }
 
@@ -128,12 +195,27 @@ mod tests {
     }
 
     #[test]
+    fn nodes_have_numbers_that_last() {
+        assert_eq!(number("any", false), 10_001);
+        assert_eq!(number("a", true), number("a", true));
+        assert_ne!(number("a", true), number("b", true));
+        assert!(number("a", true) > 10_001 && number("a", true) < i64::MAX as u64);
+    }
+
+    #[test]
+    fn a_node_that_was_not_heard_of_lately_is_not_alive() {
+        assert!(of_other(&sign("a"), HEARD_MAX).is_alive);
+        let silent = of_other(&sign("a"), HEARD_MAX + Duration::from_secs(8));
+        assert_eq!((silent.is_alive, silent.heard_seconds), (false, 23));
+    }
+
+    #[test]
     fn a_node_admits_who_knows_its_token() {
-        let nodes = Nodes::new();
+        let nodes = Nodes::new(false);
         let token = nodes.worker_sign(None).token;
         assert_eq!(token.len(), 64);
         assert!(nodes.admits(&token));
-        for other in ["", &token[1..], &Nodes::new().worker_sign(None).token] {
+        for other in ["", &token[1..], &Nodes::new(false).worker_sign(None).token] {
             assert!(!nodes.admits(other), "{other}");
         }
     }

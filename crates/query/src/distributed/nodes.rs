@@ -1,49 +1,32 @@
-//! The nodes that compute parts of queries: the others, connections to them, and what they ask of this one.
+//! The nodes that compute parts of queries: the others, and what they ask of this one.
 //!
-//! Each call has a connection of its own. A query of seconds makes a dozen of them, so they cost nothing that counts; and no
-//! query waits for another one's rows, for a limit of calls on a shared connection, or for a connection to a node that is gone.
-//!
-//! Not here: how nodes hear of one another, and whose calls are let in.
+//! Not here: connections to the others (`channels`), how nodes hear of one another, and whose calls are let in.
 
+use super::channels::{CONNECT_MAX, is_there};
+use super::parts::{Counted, Running};
 use super::stays::Stays;
-use async_trait::async_trait;
-use datafusion::common::{DataFusionError, exec_err};
-use datafusion_distributed::grpc::{BoxCloneSyncChannel, create_worker_client};
-use datafusion_distributed::{
-    ChannelResolver, GetWorkerInfoRequest, LocalWorkerContext, Worker, WorkerChannel, WorkerResolver,
-};
+use datafusion::common::DataFusionError;
+use datafusion_distributed::{LocalWorkerContext, Worker, WorkerResolver};
 use futures::future::{BoxFuture, join_all};
-use hyper_util::rt::TokioIo;
 use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::fmt;
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tonic::body::Body;
 use tonic::codegen::Service as _;
-use tonic::codegen::http::header::AUTHORIZATION;
-use tonic::codegen::http::{HeaderValue, Request, Response, Uri};
-use tonic::transport::Endpoint;
-use tower::{ServiceExt, service_fn};
-use tributary_tls::connect_known;
+use tonic::codegen::http::{Request, Response};
 use url::Url;
 
-/// How long a connection to a node may take.
-const CONNECT_MAX: Duration = Duration::from_secs(3);
-/// How often a silent node is asked whether it is there, and how long it may take to say so.
-const KEEPALIVE: Duration = Duration::from_secs(10);
 /// How long a node is left out after it did not answer, unless it is started again.
 const LEFT_OUT: Duration = Duration::from_secs(30);
 /// Queries that this node has computed by several at a time.
 const AT_ONCE: usize = 8;
-/// Bytes of rows that may be on their way on a connection.
-const WINDOW_BYTES: u32 = 4 << 20;
+/// The end of the path of calls that compute a part and return its rows.
+const COMPUTES: &str = "/ExecuteTask";
 
 /// A call of another node.
 pub type NodeCall = Request<Body>;
@@ -69,7 +52,7 @@ impl fmt::Debug for Peer {
 
 impl Peer {
     /// The name by which plans know it.
-    fn url(&self) -> Option<Url> {
+    pub(super) fn url(&self) -> Option<Url> {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         Url::parse(&format!("http://{host}:{}", self.port)).ok()
     }
@@ -81,11 +64,19 @@ pub(crate) struct Peers {
     known: RwLock<HashMap<Url, Peer>>,
 }
 
+impl Peers {
+    /// The node that plans know by this name.
+    pub(super) fn get(&self, url: &Url) -> Option<Peer> {
+        self.known.read().get(url).cloned()
+    }
+}
+
 /// The outcomes of queries over enough bytes, in the order of the counters.
-pub const OUTCOMES: [&str; 11] = [
+pub const OUTCOMES: [&str; 12] = [
     "divided",
     "repeated",
     "given_up",
+    "failed",
     "rows_in_memory",
     "step",
     "function",
@@ -106,6 +97,7 @@ pub struct Nodes {
     left_out: Mutex<HashMap<String, Instant>>,
     places: Arc<Semaphore>,
     counts: [AtomicU64; OUTCOMES.len()],
+    running: Running,
     worker: OnceLock<Worker>,
 }
 
@@ -124,6 +116,7 @@ impl Nodes {
             left_out: Mutex::default(),
             places: Arc::new(Semaphore::new(AT_ONCE)),
             counts: Default::default(),
+            running: Running::default(),
             worker: OnceLock::new(),
         }
     }
@@ -191,11 +184,13 @@ impl Nodes {
         Arc::clone(&self.places).try_acquire_owned().map_err(|_| Stays::Busy)
     }
 
-    /// Asks the nodes whether they are there, and leaves out the ones that do not answer. Returns how many these are.
+    /// Asks the nodes whether they are there, and leaves out the ones that do not answer. Returns how many these are, with the ones
+    /// that were not heard of meanwhile.
     pub(crate) async fn leave_out_lost(&self, chosen: &Chosen) -> usize {
-        let asked = chosen.urls.iter().filter(|url| Some(*url) != chosen.own.as_ref());
-        let asked = asked.filter_map(|url| self.peers.known.read().get(url).cloned());
-        let answers = asked.map(|peer| async move {
+        let others: Vec<&Url> = chosen.urls.iter().filter(|url| Some(*url) != chosen.own.as_ref()).collect();
+        let asked: Vec<Peer> = others.iter().filter_map(|url| self.peers.get(url)).collect();
+        let silent = others.len() - asked.len();
+        let answers = asked.into_iter().map(|peer| async move {
             let asked = timeout(CONNECT_MAX, is_there(&peer)).await;
             (peer, matches!(asked, Ok(Ok(()))))
         });
@@ -206,17 +201,21 @@ impl Nodes {
             tracing::warn!(node = ?peer, "a node that computes parts of queries does not answer");
             self.left_out.lock().insert(peer.token.clone(), Instant::now());
         }
-        lost.len()
+        lost.len() + silent
     }
 
     /// Computes what another node asks for.
     #[must_use]
     pub fn answer(&self, call: NodeCall) -> BoxFuture<'static, NodeReply> {
         let worker = self.worker.get().cloned();
+        let part = call.uri().path().ends_with(COMPUTES).then(|| self.running.one_more());
         Box::pin(async move {
             match worker {
                 Some(worker) => match worker.into_worker_server().call(call).await {
-                    Ok(reply) => reply,
+                    Ok(reply) => match part {
+                        Some(part) => reply.map(|rows| Body::new(Counted::new(rows, part))),
+                        None => reply,
+                    },
                     Err(never) => match never {},
                 },
                 None => tonic::Status::unavailable("this node does not compute parts of queries").into_http(),
@@ -228,6 +227,12 @@ impl Nodes {
         if let Some(place) = OUTCOMES.iter().position(|known| *known == outcome) {
             self.counts[place].fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Parts of other nodes' queries that are computed here at the moment.
+    #[must_use]
+    pub fn running_parts(&self) -> usize {
+        self.running.count()
     }
 
     /// How many queries had which outcome.
@@ -249,67 +254,6 @@ impl WorkerResolver for Chosen {
     fn get_urls(&self) -> Result<Vec<Url>, DataFusionError> {
         Ok(self.urls.clone())
     }
-}
-
-/// Connections to the nodes.
-#[derive(Clone)]
-pub(crate) struct Channels(pub Arc<Peers>);
-
-#[async_trait]
-impl ChannelResolver for Channels {
-    async fn get_worker_client_for_url(&self, url: &Url) -> Result<Box<dyn WorkerChannel>, DataFusionError> {
-        let Some(peer) = self.0.known.read().get(url).cloned() else {
-            return exec_err!("the node {url} is not known here, or not any more");
-        };
-        Ok(create_worker_client(connect(&peer).await?))
-    }
-}
-
-async fn is_there(peer: &Peer) -> Result<(), DataFusionError> {
-    let mut client = create_worker_client(connect(peer).await?);
-    client.get_worker_info(GetWorkerInfoRequest {}).await.map(drop)
-}
-
-/// The bytes of a connection.
-trait Link: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Link for S {}
-
-async fn link(peer: Peer) -> io::Result<TokioIo<Box<dyn Link>>> {
-    let stream = TcpStream::connect((peer.host.as_str(), peer.port)).await?;
-    stream.set_nodelay(true)?;
-    let link: Box<dyn Link> = match &peer.certificate {
-        Some(digest) => Box::new(connect_known(stream, digest).await?),
-        None => Box::new(stream),
-    };
-    Ok(TokioIo::new(link))
-}
-
-async fn connect(peer: &Peer) -> Result<BoxCloneSyncChannel, DataFusionError> {
-    let failed = |reason: String| {
-        DataFusionError::Execution(format!("the node {}:{} does not answer: {reason}", peer.host, peer.port))
-    };
-    let url = peer.url().ok_or_else(|| failed("its address is not one".to_owned()))?;
-    let endpoint = Endpoint::from_shared(url.to_string())
-        .map_err(|error| failed(error.to_string()))?
-        .http2_keep_alive_interval(KEEPALIVE)
-        .keep_alive_timeout(KEEPALIVE)
-        .keep_alive_while_idle(true)
-        .initial_stream_window_size(Some(WINDOW_BYTES))
-        .initial_connection_window_size(Some(WINDOW_BYTES));
-    let of_peer = peer.clone();
-    let connector = service_fn(move |_: Uri| link(of_peer.clone()));
-    let channel = timeout(CONNECT_MAX, endpoint.connect_with_connector(connector)).await;
-    let channel = channel
-        .map_err(|_| failed(format!("no connection in {} s", CONNECT_MAX.as_secs())))?
-        .map_err(|error| failed(format!("{error:?}")))?;
-    let mut token = HeaderValue::try_from(format!("Node {}", peer.token))
-        .map_err(|_| failed("its token is not one".to_owned()))?;
-    token.set_sensitive(true);
-    Ok(BoxCloneSyncChannel::new(channel.map_request(move |mut call: Request<Body>| {
-        call.headers_mut().insert(AUTHORIZATION, token.clone());
-        call
-    })))
 }
 
 #[cfg(test)]
@@ -335,6 +279,10 @@ mod tests {
         assert_eq!(nodes.chosen(), Err(Stays::Alone));
         nodes.hear(Some(&peer(1, "own")), vec![peer(port, "second")]);
         assert_eq!(nodes.chosen().expect("it has a new token"), chosen);
+        // Not heard of for so long that it is not known any more.
+        nodes.hear(Some(&peer(1, "own")), vec![peer(2, "another")]);
+        assert_eq!(nodes.leave_out_lost(&chosen).await, 1);
+        assert_eq!(nodes.chosen().expect("there is another").urls.len(), 2);
     }
 
     #[test]

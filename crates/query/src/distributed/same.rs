@@ -23,6 +23,7 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::scalar_subquery::ScalarSubqueryExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, displayable};
@@ -56,11 +57,19 @@ pub fn reads_memory(plan: &Arc<dyn ExecutionPlan>) -> bool {
         || plan.children().into_iter().any(reads_memory)
 }
 
+/// Whether a plan may have scalar subqueries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scalars {
+    /// Their values will be in their places.
+    AreKnownLater,
+    Hinder,
+}
+
 /// Checks that each step of the plan may run in parts on other nodes.
 ///
 /// # Errors
 /// The first that may not.
-pub fn check_steps(plan: &Arc<dyn ExecutionPlan>) -> Result<(), Stays> {
+pub fn check_steps(plan: &Arc<dyn ExecutionPlan>, scalars: Scalars) -> Result<(), Stays> {
     if plan.is::<VersionFiles>() {
         return Ok(());
     }
@@ -77,11 +86,12 @@ pub fn check_steps(plan: &Arc<dyn ExecutionPlan>) -> Result<(), Stays> {
         || plan.is::<ProjectionExec>()
         || plan.is::<RepartitionExec>()
         || plan.is::<SortExec>()
-        || plan.is::<SortPreservingMergeExec>();
+        || plan.is::<SortPreservingMergeExec>()
+        || plan.is::<ScalarSubqueryExec>() && scalars == Scalars::AreKnownLater;
     if is_whole || !is_known {
         return Err(Stays::Step(plan.name().to_owned()));
     }
-    plan.children().into_iter().try_for_each(check_steps)
+    plan.children().into_iter().try_for_each(|child| check_steps(child, scalars))
 }
 
 /// Checks that a plan arrives as it is at a node with this context.

@@ -1,9 +1,10 @@
 //! The sessions in which parts of other nodes' plans run: with this node's memory, store and options, and the functions that a
 //! plan names.
 
+use super::channels::Channels;
 use super::codec::NodeCodec;
 use super::functions::{Names, Stock};
-use super::nodes::{Channels, Peers};
+use super::nodes::Peers;
 use crate::functions::dates::zone::SessionZone;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::session_state::SessionState;

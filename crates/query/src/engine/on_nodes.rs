@@ -4,14 +4,19 @@
 //! divided among the nodes. Whatever hinders that, or ends it before its first row, leaves the plan that there was: a query never
 //! fails because it was divided, unless rows are out.
 
+mod scalars;
+
 use super::{QueryEngine, State, built};
-use crate::deep::OnDeepStack;
+use crate::deep::{OnDeepStack, planned};
 use crate::distributed::NodeCodec;
+use crate::distributed::channels::Channels;
+use crate::distributed::failures::{after_rows, lost_node};
 use crate::distributed::functions::{Names, Stock, named};
-use crate::distributed::nodes::{Channels, Chosen};
-use crate::distributed::same::{bytes_read, check, check_steps, reads_memory};
+use crate::distributed::nodes::{Chosen, Nodes};
+use crate::distributed::same::{Scalars, bytes_read, check, check_steps, reads_memory};
 use crate::distributed::stays::Stays;
 use crate::distributed::worker::FUNCTIONS;
+use crate::error::external;
 use crate::functions::dates::zone::{self, SessionZone};
 use crate::model::SessionView;
 use crate::run::memory;
@@ -22,18 +27,21 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{Expr, LogicalPlan, Subquery};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream};
 use datafusion::prelude::SessionConfig;
 use datafusion_distributed::{
     DistributedExec, DistributedExt, DistributedMetricsFormat, SessionStateBuilderExt, display_plan_ascii,
     explain_analyze,
 };
 use futures::StreamExt;
+use scalars::{scalars, value, with_values};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 use tonic::codegen::http::{HeaderMap, HeaderValue};
+use tributary_types::Sealed;
 
 /// Times that a query is begun on several nodes.
 const TRIES: usize = 2;
@@ -106,12 +114,7 @@ impl QueryEngine {
             match begun(Arc::clone(&divided.plan), self.context_of(&divided.state)).await {
                 Ok(rows) => {
                     self.nodes.count("divided");
-                    let schema = rows.schema();
-                    // The place is free when the rows are dropped.
-                    let rows = rows.inspect(move |_| {
-                        let _ = &place;
-                    });
-                    return Some(Box::pin(RecordBatchStreamAdapter::new(schema, rows)));
+                    return Some(self.told_after_rows(rows, chosen, place));
                 }
                 Err(error) => {
                     tracing::debug!(%error, "a query that was divided among nodes failed");
@@ -124,6 +127,26 @@ impl QueryEngine {
         }
         self.nodes.count("given_up");
         None
+    }
+
+    /// Rows of which the first are there, with errors in the words for clients. The place is free when they are dropped.
+    fn told_after_rows(
+        &self,
+        rows: SendableRecordBatchStream,
+        chosen: Chosen,
+        place: OwnedSemaphorePermit,
+    ) -> SendableRecordBatchStream {
+        let (schema, asked) = (rows.schema(), Arc::new((Arc::clone(&self.nodes), chosen, place)));
+        let rows = rows.then(move |batch| {
+            let asked = Arc::clone(&asked);
+            async move {
+                match batch {
+                    Ok(batch) => Ok(batch),
+                    Err(error) => Err(failed_after_rows(&asked.0, &asked.1, error).await),
+                }
+            }
+        });
+        Box::pin(RecordBatchStreamAdapter::new(schema, rows))
     }
 
     /// The context in which the plan of a state runs, with the memory that its user may take.
@@ -147,17 +170,80 @@ impl QueryEngine {
             return Err(Stays::Memory);
         }
         let state = self.state_with(session, true);
-        let plan = {
+        let optimized = {
             let _place = self.places.acquire().await;
-            OnDeepStack::new(state.create_physical_plan(logical), session.stop.as_ref()).await
+            Sealed::new(planned(session.stop.as_ref(), || state.optimize(logical)).map_err(failed)?)
         };
-        let plan = plan.map_err(failed)?;
-        check_steps(&plan)?;
+        let plan = self.planned_to_travel(session, &state, &optimized).await?;
+        let subqueries = Sealed::new(scalars(&optimized).map_err(failed)?);
+        if subqueries.is_empty() {
+            return self.in_parts(session, &state, &optimized, plan, chosen).await;
+        }
+        check_steps(&plan, Scalars::AreKnownLater)?;
+        let mut values = Sealed::new(Vec::with_capacity(subqueries.len()));
+        for subquery in subqueries.iter() {
+            let value = self.value_of(session, &state, subquery, chosen).await?;
+            values.push(value);
+        }
+        let valued = Sealed::new(with_values(&optimized, &subqueries, &values).map_err(failed)?);
+        let plan = self.planned_to_travel(session, &state, &valued).await?;
+        self.in_parts(session, &state, &valued, plan, chosen).await
+    }
+
+    /// The plan of an optimized query in a form that travels.
+    async fn planned_to_travel(
+        &self,
+        session: &SessionView,
+        state: &State,
+        optimized: &LogicalPlan,
+    ) -> Result<Arc<dyn ExecutionPlan>, Stays> {
+        let _place = self.places.acquire().await;
+        let planned = state.query_planner().create_physical_plan(optimized, &***state);
+        let planned = OnDeepStack::new(planned, session.stop.as_ref()).await;
+        planned.map_err(|error| Stays::Differs(error.strip_backtrace()))
+    }
+
+    /// The value of a scalar subquery, by the nodes if it can be divided.
+    async fn value_of(
+        &self,
+        session: &SessionView,
+        state: &State,
+        subquery: &Subquery,
+        chosen: &Chosen,
+    ) -> Result<Expr, Stays> {
+        let plan = self.planned_to_travel(session, state, &subquery.subquery).await?;
+        let divided = self.in_parts(session, state, &subquery.subquery, Arc::clone(&plan), chosen).await;
+        let rows = match divided {
+            Ok(divided) => collect(divided.plan, self.context_of(&divided.state)).await,
+            Err(_) => collect(plan, self.context_of(state)).await,
+        };
+        match rows.and_then(|rows| value(subquery, &rows)) {
+            Ok(value) => Ok(value),
+            Err(error) => {
+                if lost_node(&error).is_some() {
+                    self.nodes.leave_out_lost(chosen).await;
+                }
+                Err(Stays::Differs(error.strip_backtrace()))
+            }
+        }
+    }
+
+    /// A plan that travels in parts for these nodes.
+    async fn in_parts(
+        &self,
+        session: &SessionView,
+        state: &State,
+        logical: &LogicalPlan,
+        plan: Arc<dyn ExecutionPlan>,
+        chosen: &Chosen,
+    ) -> Result<Divided, Stays> {
+        let failed = |error: DataFusionError| Stays::Differs(error.strip_backtrace());
+        check_steps(&plan, Scalars::Hinder)?;
         let (functions, volatile) = named(&plan).map_err(failed)?;
         if let Some(name) = volatile {
             return Err(Stays::Function(name));
         }
-        let builder = SessionStateBuilder::new_from_existing(SessionState::clone(&state));
+        let builder = SessionStateBuilder::new_from_existing(SessionState::clone(state));
         let builder = functions.known_by(builder, &Stock::of(&self.state)).map_err(failed)?;
         let reading = built(builder.with_distributed_user_codec(NodeCodec));
         check(&plan, &reading.task_ctx())?;
@@ -240,6 +326,16 @@ impl QueryEngine {
         };
         Ok(format!("Divided among {} nodes\n{stages}", divided.nodes))
     }
+}
+
+/// The error of a query of which rows are out. The next one leaves out a node that is lost.
+async fn failed_after_rows(nodes: &Nodes, chosen: &Chosen, error: DataFusionError) -> DataFusionError {
+    tracing::debug!(%error, "a query that was divided among nodes failed after its first rows");
+    nodes.count("failed");
+    if lost_node(&error).is_some() {
+        nodes.leave_out_lost(chosen).await;
+    }
+    external(after_rows(&error))
 }
 
 /// The rows of a plan, of which the first are there.

@@ -1,15 +1,18 @@
 //! Queries whose parts are computed by several engines, which have the data files in common and nothing else.
 
 use crate::common::{Server, rows};
+use futures::StreamExt;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tonic::body::Body;
-use tributary_query::{Nodes, OUTCOMES, Peer, QueryEngine, QueryOptions};
+use tributary_query::{Nodes, OUTCOMES, Peer, QueryEngine, QueryOptions, QueryResult, stream_error};
+use tributary_types::ErrorCode;
 
 /// An engine that is called over a socket, until it is dropped.
 struct Worker {
@@ -114,6 +117,28 @@ impl Cluster {
         assert_eq!(self.compare(sql).await, None);
     }
 
+    /// A divided query of some ten million rows, of which the first are there.
+    async fn endless(&mut self) -> QueryResult {
+        let sql =
+            "SELECT a.id, b.s, c.x FROM t a JOIN t b ON a.k % 5 = b.k % 5 JOIN t c ON c.k % 5 = a.k % 5";
+        let before = self.count("divided");
+        let query = tributary_sql::parse_query(sql).unwrap();
+        let mut result = self.server.engine.query(&self.server.session, &query, &[]).await.unwrap();
+        assert_eq!(self.count("divided"), before + 1, "{}", self.explained(sql).await);
+        assert!(result.stream.next().await.unwrap().unwrap().num_rows() > 0);
+        result
+    }
+
+    /// Waits until the number of parts that others compute for the server is as wanted.
+    async fn wait_for_parts(&self, is_wanted: impl Fn(usize) -> bool) {
+        let since = Instant::now();
+        let parts = || self.workers[1..].iter().map(|worker| worker.nodes.running_parts()).sum();
+        while !is_wanted(parts()) {
+            assert!(since.elapsed() < Duration::from_secs(60), "{} parts run", parts());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
     async fn explained(&mut self, sql: &str) -> String {
         let (_, batches) = self.server.run(&format!("EXPLAIN {sql}")).await.unwrap().unwrap();
         rows(&batches).concat().join("\n")
@@ -160,7 +185,7 @@ async fn loaded(partitions: usize, others: usize) -> Cluster {
     cluster
 }
 
-const DIVIDED: [&str; 18] = [
+const DIVIDED: [&str; 20] = [
     "SELECT COUNT(*), SUM(id), SUM(k), MIN(s), MAX(at), AVG(m) FROM t",
     "SELECT COUNT(*) FROM t WHERE id > 100 AND id < 1900",
     "SELECT k, COUNT(*), SUM(m), COUNT(DISTINCT s) FROM t GROUP BY k ORDER BY k",
@@ -178,6 +203,8 @@ const DIVIDED: [&str; 18] = [
     "SELECT COUNT(*) FROM (SELECT k, COUNT(*) c FROM t GROUP BY k) g WHERE c > 100",
     "SELECT t.id, u.v, d.name FROM t JOIN u ON t.id = u.id JOIN d ON t.k = d.k WHERE u.v > 5",
     "SELECT UPPER(s), LENGTH(s), CONCAT(s, '!'), id + 1, m * 2 FROM t WHERE id < 50",
+    "SELECT id FROM t WHERE m > (SELECT AVG(m) FROM t)",
+    "SELECT k, SUM(m) FROM t GROUP BY k HAVING SUM(m) > (SELECT SUM(m) * 0.09 FROM t) ORDER BY k",
     "SELECT k, SUM(CASE WHEN id % 2 = 0 THEN 1 ELSE 0 END), MAX(IFNULL(s, 'none')) FROM t GROUP BY k",
 ];
 
@@ -221,6 +248,7 @@ async fn what_does_not_travel_keeps_a_query_on_its_node() {
     let mut cluster = loaded(2, 1).await;
     for (query, outcome, reason) in [
         ("SELECT id, ROW_NUMBER() OVER (ORDER BY id) FROM t", "step", "is a step that does not travel"),
+        ("SELECT k FROM t UNION ALL SELECT k FROM t", "step", "is a step that does not travel"),
         ("SELECT id, s FROM t WHERE k = 3 ORDER BY m DESC, id LIMIT 5 OFFSET 3", "step", "does not travel"),
         ("SELECT COUNT(*) FROM t WHERE id NOT IN (SELECT id FROM u WHERE v > 3)", "step", "does not travel"),
         ("SELECT COUNT(*) FROM t a JOIN t b ON a.id < b.id", "step", "is a step that does not travel"),
@@ -255,6 +283,46 @@ async fn a_lost_node_costs_no_answer() {
         assert_eq!(cluster.server.query(query, &[]).await.unwrap(), cluster.expected(query).await);
     }
     assert_eq!(cluster.count("alone") + cluster.count("given_up"), 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_parts_of_a_query_whose_rows_nobody_takes_end() {
+    let mut cluster = loaded(2, 2).await;
+    let rows = cluster.endless().await;
+    cluster.wait_for_parts(|parts| parts > 0).await;
+    drop(rows);
+    cluster.wait_for_parts(|parts| parts == 0).await;
+    // The place is free again, too.
+    for _ in 0..9 {
+        drop(cluster.endless().await);
+    }
+    cluster.wait_for_parts(|parts| parts == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_is_lost_after_the_first_rows_is_named_in_our_words() {
+    let mut cluster = loaded(2, 1).await;
+    let mut rows = cluster.endless().await;
+    let lost = cluster.workers.pop().unwrap();
+    let address = format!("127.0.0.1:{}", lost.peer.port);
+    drop(lost);
+    let error = loop {
+        match rows.stream.next().await.expect("an error before the end") {
+            Ok(_) => {}
+            Err(error) => break stream_error(&error),
+        }
+    };
+    assert_eq!(error.code, ErrorCode::Busy, "{error}");
+    let wanted = format!(
+        "the node {address}, which computed a part of the query, does not answer any more, and rows were sent already. Run the query \
+         again: it is then computed without this node"
+    );
+    assert_eq!(error.detail_text(), wanted);
+    assert_eq!(cluster.count("failed"), 1);
+    // It is left out at once.
+    let query = "SELECT k, COUNT(*) FROM t GROUP BY k ORDER BY k";
+    assert_eq!(cluster.server.query(query, &[]).await.unwrap(), cluster.expected(query).await);
+    assert_eq!((cluster.count("repeated"), cluster.count("alone")), (0, 1));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

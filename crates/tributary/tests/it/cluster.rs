@@ -21,6 +21,7 @@ fn a_cluster_whose_parts_are_killed_and_frozen_loses_and_doubles_no_row() {
         "crash postgres",
         "requests failed",
         "loads compared at readers",
+        "queries divided at readers",
         "Delta tables compared",
     ] {
         assert!(report[name].as_u64() > Some(0), "{name}: {report:#}");

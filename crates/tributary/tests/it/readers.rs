@@ -145,9 +145,9 @@ fn the_nodes_of_a_cluster_know_of_one_another_and_only_the_writer_takes_loads() 
     let mut client = writer.connect();
     let mut readers = [cluster.reader(&[]), cluster.reader(&[])];
     let nodes = "SELECT ROLE, QUERY_PORT, HTTP_PORT, FLIGHT_PORT, VERSION LIKE 'tributary-%', SINCE > '2020-01-01', HEARD_MS < 60000, \
-                 ROWS_AGE_MS < 60000 FROM information_schema.nodes ORDER BY ROLE DESC";
+                 ROWS_AGE_MS < 60000, ALIVE, HEARD_AT >= SINCE, COMPUTES_PARTS FROM information_schema.nodes ORDER BY ROLE DESC";
     let row = |role: &str, server: &Server| {
-        format!("{role}|{}|{}|NULL|1|1|1|1", server.mysql_port(), server.http_port())
+        format!("{role}|{}|{}|NULL|1|1|1|1|YES|1|NO", server.mysql_port(), server.http_port())
     };
     let mut expected: Vec<String> = readers.iter().map(|reader| row("READER", reader)).collect();
     expected.sort();
@@ -160,7 +160,7 @@ fn the_nodes_of_a_cluster_know_of_one_another_and_only_the_writer_takes_loads() 
     wait_until("the writer knows of its readers", || sorted(&mut client) == expected);
     let mut of_reader = readers[0].connect();
     wait_until("a reader knows of the others", || sorted(&mut of_reader) == expected);
-    assert_eq!(client.rows("SHOW BACKENDS").len(), 1, "no loads for readers");
+    shows_nodes_as_doris_does(&writer, &readers);
     client.ok("CREATE USER eve");
     let mut eve = Client::connect_as("eve", writer.mysql_port()).expect("eve may log in");
     assert!(eve.rows("SELECT * FROM information_schema.nodes").is_empty());
@@ -171,14 +171,73 @@ fn the_nodes_of_a_cluster_know_of_one_another_and_only_the_writer_takes_loads() 
         client.value("SELECT COUNT(*) FROM information_schema.nodes WHERE ROLE = 'READER'") == "1"
     });
     wait_until("the other is not heard of", || {
-        client.value("SELECT HEARD_MS > 8000 FROM information_schema.nodes WHERE ROLE = 'READER'") == "1"
+        client
+            .rows("SELECT Alive, ErrMsg LIKE 'not heard of for % s' FROM frontends() WHERE Role = 'OBSERVER'")
+            == ["false|1"]
     });
+    let silent = "SELECT HEARD_MS > 15000, ALIVE FROM information_schema.nodes WHERE ROLE = 'READER'";
+    assert_eq!(client.rows(silent), ["1|NO"]);
+    let status = "SELECT Alive, Status LIKE '%\"isQueryDisabled\":true%' FROM backends() WHERE NodeRole = 'computation'";
+    assert_eq!(client.rows(status), ["false|1"]);
     assert!(writer.stop().success());
     readers[0].start_again();
     let mut of_reader = readers[0].connect();
     wait_until("the writer is gone", || {
         of_reader.value("SELECT COUNT(*) FROM information_schema.nodes WHERE ROLE = 'WRITER'") == "0"
     });
+}
+
+/// SHOW FRONTENDS and SHOW BACKENDS at each node, and the lists from which connectors take the targets of loads.
+#[track_caller]
+fn shows_nodes_as_doris_does(writer: &Server, readers: &[Server]) {
+    let nodes = || std::iter::once(writer).chain(readers);
+    let sorted = |mut rows: Vec<String>| {
+        rows.sort();
+        rows
+    };
+    for asked in nodes() {
+        let is_asked = |node: &Server| node.mysql_port() == asked.mysql_port();
+        let role = |node: &Server, of_writer, of_reader| {
+            if node.mysql_port() == writer.mysql_port() { of_writer } else { of_reader }
+        };
+        let frontend = |node: &Server| {
+            let role = role(node, "FOLLOWER|true", "OBSERVER|false");
+            let here = if is_asked(node) { "Yes|1" } else { "No|0" };
+            format!("127.0.0.1|{}|{}|-1|{role}|true||1|{here}", node.http_port(), node.mysql_port())
+        };
+        let mut client = asked.connect();
+        let shown = "SELECT Host, HttpPort, QueryPort, ArrowFlightSqlPort, Role, IsMaster, Alive, ErrMsg, Version LIKE 'tributary-%', \
+                     CurrentConnected, LastHeartbeat IS NULL FROM frontends()";
+        let found = sorted(client.rows(shown));
+        assert_eq!(found, sorted(nodes().map(frontend).collect()));
+        let backend = |node: &Server| {
+            let role = role(node, "mix|false", "computation|true");
+            format!("127.0.0.1|{}|-1|true|false|{role}|1", node.webserver_port())
+        };
+        let shown = "SELECT Host, HttpPort, ArrowFlightSqlPort, Alive, SystemDecommissioned, NodeRole, \
+                     REGEXP_EXTRACT(Status, 'isLoadDisabled\":([a-z]*)', 1), CpuCores > 0 FROM backends()";
+        let found = sorted(client.rows(shown));
+        assert_eq!(found, sorted(nodes().map(backend).collect()));
+        let numbers = sorted(client.rows("SELECT DISTINCT BackendId FROM backends()"));
+        assert!(numbers.len() == 1 + readers.len() && numbers.contains(&"10001".to_owned()), "{numbers:?}");
+        // The writer comes first.
+        let first = client.rows("SHOW FRONTENDS").remove(0);
+        assert!(first.contains(&format!("|{}|", writer.mysql_port())), "{first}");
+        let ask = |path: &str| -> Value {
+            let url = format!("http://127.0.0.1:{}{path}", asked.http_port());
+            serde_json::from_str(&Curl::as_user("root:", &url).text()).expect("JSON")
+        };
+        for (path, port) in [("frontends", writer.http_port()), ("backends", writer.webserver_port())] {
+            let list = ask(&format!("/rest/v2/manager/node/{path}"));
+            let rows = list["data"]["rows"].as_array().expect("rows");
+            let has_port =
+                rows.iter().flat_map(|row| row.as_array()).flatten().any(|cell| *cell == port.to_string());
+            assert!(rows.len() == 1 && has_port, "{list}");
+        }
+        let backends = ask("/api/backends?is_alive=true");
+        assert_eq!(backends["data"]["backends"].as_array().map(Vec::len), Some(1), "{backends}");
+        assert_eq!(backends["data"]["backends"][0]["http_port"], writer.webserver_port(), "{backends}");
+    }
 }
 
 #[test]

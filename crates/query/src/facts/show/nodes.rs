@@ -1,12 +1,12 @@
-//! SHOW FRONTENDS, SHOW BACKENDS and their CONFIG: this server, in both of its roles; and the rows of `jobs()` and `tasks()`.
+//! SHOW FRONTENDS, SHOW BACKENDS and their CONFIG: this server in both of Doris's roles, and the other nodes that share its catalog; and
+//! the rows of `jobs()` and `tasks()`.
+//!
+//! A node that only reads is Doris's observer among front ends, and a computation node that takes no loads among back ends.
 
 use super::facts::size_text;
 use crate::model::{Cell, Grid};
-use crate::namespace::{JobKind, LiveTable, Namespace};
+use crate::namespace::{JobKind, LiveTable, Namespace, NodeFacts, ServerFacts};
 use tributary_types::SqlError;
-
-/// The number of this server among Doris's back ends, which has no meaning here.
-const BACKEND_ID: &str = "10001";
 
 /// The columns of `jobs("type" = "insert")` and of SHOW JOBS.
 pub const SCHEDULED_COLUMNS: [&str; 12] = [
@@ -92,59 +92,190 @@ pub(super) fn config(namespace: &dyn Namespace) -> Grid {
 
 /// The settings in the columns of Doris's back end.
 pub(super) fn backend_config(namespace: &dyn Namespace) -> Grid {
-    let host = namespace.server_facts().host;
+    let ServerFacts { host, node_number, .. } = namespace.server_facts();
     let mut grid = Grid::new(&["BackendId", "Host", "Key", "Value", "Type", "IsMutable"]);
     for [name, value, type_name, is_mutable, _meaning] in settings(namespace) {
-        grid.push(vec![BACKEND_ID.into(), host.as_str().into(), name, value, type_name, is_mutable]);
+        grid.push(vec![number(node_number), host.as_str().into(), name, value, type_name, is_mutable]);
     }
     grid
 }
 
+fn truth(is: bool) -> Cell {
+    if is { "true" } else { "false" }.into()
+}
+
+/// The reason why a node is not alive.
+fn silence(node: &NodeFacts) -> String {
+    if node.is_alive { String::new() } else { format!("not heard of for {} s", node.heard_seconds) }
+}
+
+/// The rows of all nodes, the writer first.
+fn of_all(own: Vec<Cell>, facts: &ServerFacts, row: fn(&NodeFacts) -> Vec<Cell>) -> Vec<Vec<Cell>> {
+    let mut rows: Vec<_> = facts.others.iter().map(row).collect();
+    let before = facts.others.iter().filter(|node| facts.reads_only && !node.reads_only).count();
+    rows.insert(before, own);
+    rows
+}
+
+/// The columns that Doris has.
+const FRONTEND_COLUMNS: [&str; 19] = [
+    "Name",
+    "Host",
+    "EditLogPort",
+    "HttpPort",
+    "QueryPort",
+    "RpcPort",
+    "ArrowFlightSqlPort",
+    "Role",
+    "IsMaster",
+    "ClusterId",
+    "Join",
+    "Alive",
+    "ReplayedJournalId",
+    "LastStartTime",
+    "LastHeartbeat",
+    "IsHelper",
+    "ErrMsg",
+    "Version",
+    "CurrentConnected",
+];
+
+/// `FOLLOWER` can be a master in Doris, `OBSERVER` only reads.
+fn role(reads_only: bool) -> Cell {
+    if reads_only { "OBSERVER" } else { "FOLLOWER" }.into()
+}
+
+fn other_frontend(node: &NodeFacts) -> Vec<Cell> {
+    vec![
+        node.name.as_str().into(),
+        node.host.as_str().into(),
+        "0".into(),
+        number(node.http_port),
+        number(node.query_port),
+        "0".into(),
+        flight_port(node.flight_port),
+        role(node.reads_only),
+        truth(!node.reads_only),
+        "0".into(),
+        "true".into(),
+        truth(node.is_alive),
+        "0".into(),
+        node.start_time.as_str().into(),
+        node.heard_time.as_str().into(),
+        truth(!node.reads_only),
+        silence(node).into(),
+        node.version.as_str().into(),
+        "No".into(),
+    ]
+}
+
 pub(super) fn frontends(namespace: &dyn Namespace) -> Grid {
     let facts = namespace.server_facts();
-    let mut grid = Grid::new(&[
-        "Name",
-        "Host",
-        "EditLogPort",
-        "HttpPort",
-        "QueryPort",
-        "RpcPort",
-        "ArrowFlightSqlPort",
-        "Role",
-        "IsMaster",
-        "ClusterId",
-        "Join",
-        "Alive",
-        "ReplayedJournalId",
-        "LastStartTime",
-        "LastHeartbeat",
-        "IsHelper",
-        "ErrMsg",
-        "Version",
-        "CurrentConnected",
-    ]);
-    grid.push(vec![
-        facts.node_name.into(),
-        facts.host.into(),
+    let own = vec![
+        facts.node_name.as_str().into(),
+        facts.host.as_str().into(),
         "0".into(),
         number(facts.http_port),
         number(facts.query_port),
         "0".into(),
         flight_port(facts.flight_port),
-        "FOLLOWER".into(),
-        "true".into(),
+        role(facts.reads_only),
+        truth(!facts.reads_only),
         "0".into(),
         "true".into(),
         "true".into(),
         "0".into(),
-        facts.start_time.into(),
+        facts.start_time.as_str().into(),
         Cell::Null,
-        "true".into(),
+        truth(!facts.reads_only),
         "".into(),
-        facts.version.into(),
+        facts.version.as_str().into(),
         "Yes".into(),
-    ]);
+    ];
+    let mut grid = Grid::new(&FRONTEND_COLUMNS);
+    of_all(own, &facts, other_frontend).into_iter().for_each(|row| grid.push(row));
     grid
+}
+
+/// The columns that Doris has.
+const BACKEND_COLUMNS: [&str; 27] = [
+    "BackendId",
+    "Host",
+    "HeartbeatPort",
+    "BePort",
+    "HttpPort",
+    "BrpcPort",
+    "ArrowFlightSqlPort",
+    "LastStartTime",
+    "LastHeartbeat",
+    "Alive",
+    "SystemDecommissioned",
+    "TabletNum",
+    "DataUsedCapacity",
+    "TrashUsedCapacity",
+    "AvailCapacity",
+    "TotalCapacity",
+    "UsedPct",
+    "MaxDiskUsedPct",
+    "RemoteUsedCapacity",
+    "Tag",
+    "ErrMsg",
+    "Version",
+    "Status",
+    "HeartbeatFailureCounter",
+    "NodeRole",
+    "CpuCores",
+    "Memory",
+];
+
+/// Doris's tag of nodes that belong to no group.
+const TAG: &str = r#"{"location" : "default"}"#;
+
+/// The state of a node in Doris's JSON.
+fn status(takes_queries: bool, takes_loads: bool) -> Cell {
+    let (no_queries, no_loads) = (!takes_queries, !takes_loads);
+    format!(
+        r#"{{"lastSuccessReportTabletsTime":"N/A","lastStreamLoadTime":-1,"isQueryDisabled":{no_queries},"isLoadDisabled":{no_loads}}}"#
+    )
+    .into()
+}
+
+/// `mix` computes and has tables in Doris, `computation` only computes.
+fn backend_role(reads_only: bool) -> Cell {
+    if reads_only { "computation" } else { "mix" }.into()
+}
+
+/// Tables are in the store that all nodes share: they are counted at the node that is asked.
+fn other_backend(node: &NodeFacts) -> Vec<Cell> {
+    vec![
+        number(node.number),
+        node.host.as_str().into(),
+        "0".into(),
+        "0".into(),
+        number(node.webserver_port),
+        "0".into(),
+        flight_port(node.flight_port),
+        node.start_time.as_str().into(),
+        node.heard_time.as_str().into(),
+        truth(node.is_alive),
+        "false".into(),
+        "0".into(),
+        size_text(0).into(),
+        size_text(0).into(),
+        size_text(0).into(),
+        size_text(0).into(),
+        "0.00 %".into(),
+        "0.00 %".into(),
+        size_text(0).into(),
+        TAG.into(),
+        silence(node).into(),
+        node.version.as_str().into(),
+        status(node.is_alive, node.is_alive && !node.reads_only),
+        "0".into(),
+        backend_role(node.reads_only),
+        number(node.cpu_cores),
+        size_text(0).into(),
+    ]
 }
 
 pub(super) fn backends(namespace: &dyn Namespace) -> Grid {
@@ -156,47 +287,18 @@ pub(super) fn backends(namespace: &dyn Namespace) -> Grid {
         0 => "0.00 %".to_owned(),
         total => format!("{:.2} %", used as f64 * 100.0 / total as f64),
     };
-    let mut grid = Grid::new(&[
-        "BackendId",
-        "Host",
-        "HeartbeatPort",
-        "BePort",
-        "HttpPort",
-        "BrpcPort",
-        "ArrowFlightSqlPort",
-        "LastStartTime",
-        "LastHeartbeat",
-        "Alive",
-        "SystemDecommissioned",
-        "TabletNum",
-        "DataUsedCapacity",
-        "TrashUsedCapacity",
-        "AvailCapacity",
-        "TotalCapacity",
-        "UsedPct",
-        "MaxDiskUsedPct",
-        "RemoteUsedCapacity",
-        "Tag",
-        "ErrMsg",
-        "Version",
-        "Status",
-        "HeartbeatFailureCounter",
-        "NodeRole",
-        "CpuCores",
-        "Memory",
-    ]);
-    grid.push(vec![
-        BACKEND_ID.into(),
-        facts.host.into(),
+    let own = vec![
+        number(facts.node_number),
+        facts.host.as_str().into(),
         "0".into(),
         "0".into(),
         number(facts.webserver_port),
         "0".into(),
         flight_port(facts.flight_port),
-        facts.start_time.into(),
+        facts.start_time.as_str().into(),
         Cell::Null,
         "true".into(),
-        if is_draining { "true" } else { "false" }.into(),
+        truth(is_draining),
         number(tables as u64),
         size_text(facts.data_bytes).into(),
         size_text(0).into(),
@@ -205,17 +307,16 @@ pub(super) fn backends(namespace: &dyn Namespace) -> Grid {
         percent.as_str().into(),
         percent.as_str().into(),
         size_text(0).into(),
-        r#"{"location" : "default"}"#.into(),
+        TAG.into(),
         facts.decommission.map(|state| state.to_string()).unwrap_or_default().into(),
-        facts.version.into(),
-        format!(
-            r#"{{"lastSuccessReportTabletsTime":"N/A","lastStreamLoadTime":-1,"isQueryDisabled":false,"isLoadDisabled":{is_draining}}}"#
-        )
-        .into(),
+        facts.version.as_str().into(),
+        status(true, !is_draining && !facts.reads_only),
         "0".into(),
-        "mix".into(),
+        backend_role(facts.reads_only),
         number(facts.cpu_cores),
         size_text(facts.memory_bytes).into(),
-    ]);
+    ];
+    let mut grid = Grid::new(&BACKEND_COLUMNS);
+    of_all(own, &facts, other_backend).into_iter().for_each(|row| grid.push(row));
     grid
 }

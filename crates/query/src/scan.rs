@@ -2,6 +2,7 @@
 //!
 //! Not here: the resolution of names (`context`), and the use of the rows.
 
+pub mod conditions;
 pub mod files;
 pub mod numbers;
 pub mod provider;

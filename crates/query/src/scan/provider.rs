@@ -14,7 +14,7 @@ mod pruning;
 mod reader;
 mod version_files;
 
-pub use version_files::{Travels, VersionFiles};
+pub use version_files::{Travels, VersionFiles, travels};
 
 use crate::types::metadata;
 use crate::workarounds::physical::calculated_keys::compares_columns;

@@ -5,6 +5,7 @@
 //!
 //! Filters that pass: see [`is_safe`]. All others stay above.
 
+use crate::scan::conditions::AllOf;
 use crate::workarounds::physical::pass_through::only_child;
 use arrow::array::{Array, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::buffer::BooleanBuffer;
@@ -178,10 +179,15 @@ impl ExecutionPlan for LiveRows {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let rows = context.session_config().batch_size();
+        let filter = (!self.filters.is_empty()).then(|| conjunction(self.filters.clone()));
+        let filter = match filter {
+            Some(filter) => Some(AllOf::of(&filter, &self.input.schema())?.unwrap_or(filter)),
+            None => None,
+        };
         Ok(Box::pin(Live {
             input: self.input.execute(partition, context)?,
             left: Arc::clone(&self.left),
-            filter: (!self.filters.is_empty()).then(|| conjunction(self.filters.clone())),
+            filter,
             columns: self.columns.clone(),
             together: BatchCoalescer::new(self.schema(), rows)
                 .with_biggest_coalesce_batch_size(Some(rows / 2)),

@@ -57,7 +57,8 @@ impl ConfigExtension for Travels {
 }
 
 /// Whether scans are to be in a form that can travel.
-pub(super) fn travels(options: &ConfigOptions) -> bool {
+#[must_use]
+pub fn travels(options: &ConfigOptions) -> bool {
     options.extensions.get::<Travels>().is_some_and(|travels| travels.is_on)
 }
 

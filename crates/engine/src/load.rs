@@ -608,7 +608,8 @@ impl Load {
                 Box::pin(interrupt.wait(loads.ingest.commit(table, reservation, rows))).await
             }
             None => {
-                let is_async = routed == Route::GroupAsync;
+                // With data files it is answered as in sync mode, and does not wait for the interval.
+                let is_async = self.route == Route::GroupAsync;
                 let timeout = limits.timeout.max(Duration::from_millis(1));
                 interrupt.wait(loads.ingest.load_into_group(table, is_async, rows, timeout)).await
             }

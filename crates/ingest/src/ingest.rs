@@ -252,7 +252,8 @@ impl Ingest {
 
     /// Loads into the table's group. In sync mode the rows are durable and visible on return; in
     /// async mode they are durable in the log, and visible when the group has committed. Rows in data
-    /// files, which the log knows of by the group's commit only, are loaded as in sync mode.
+    /// files, which the log knows of by the group's commit only, are loaded as in sync mode; but in async mode
+    /// their group does not wait for its interval.
     ///
     /// # Errors
     /// Nothing of the load was stored, neither rows nor data files, if the error [says so](IngestError::says_nothing_was_kept).
@@ -264,13 +265,12 @@ impl Ingest {
         rows: LoadRows,
         timeout: Duration,
     ) -> Result<Answered, IngestError> {
-        let mode = if is_async { GroupCommitMode::Async } else { GroupCommitMode::Sync };
+        let is_switched = is_async && switch_of_rows(!rows.files().is_empty()).is_some();
+        let mode = if is_async && !is_switched { GroupCommitMode::Async } else { GroupCommitMode::Sync };
         let started = host::now();
         let row_count = rows.rows;
         let files = rows.unpublished.clone();
-        let has_files = !rows.files().is_empty();
-        let outcome =
-            self.group_answer(table, is_async && switch_of_rows(has_files).is_none(), rows, timeout).await;
+        let outcome = self.group_answer(table, mode, is_switched, rows, timeout).await;
         discard_after(&outcome, table, files).await;
         let doubt = if outcome.is_ok() { self.options.ownership.doubt() } else { None };
         let outcome = match doubt {
@@ -299,16 +299,18 @@ impl Ingest {
         }
     }
 
+    /// `is_soon`: the group does not wait for its interval.
     async fn group_answer(
         &self,
         table: &Table,
-        is_async: bool,
+        mode: GroupCommitMode,
+        is_soon: bool,
         mut rows: LoadRows,
         timeout: Duration,
     ) -> Result<(Answered, Moments), IngestError> {
         let (queue, admitted) = self.admit(table, &mut rows).await?;
         let turn = queue.space.turn(rows.user, rows.memory_bytes()).await;
-        if is_async {
+        if mode == GroupCommitMode::Async {
             let joined = queue.join_when_released(rows, turn, TableQueue::join_async).await?;
             drop(admitted);
             joined.turn.into_iter().for_each(CommitTurn::spawn);
@@ -323,7 +325,8 @@ impl Ingest {
             };
             return Ok((answered, Moments { admitted: joined.admitted, commit: None }));
         }
-        let joined = queue.join_when_released(rows, turn, TableQueue::join_sync).await?;
+        let join = |queue: &Arc<TableQueue>, rows| queue.join_sync(rows, is_soon);
+        let joined = queue.join_when_released(rows, turn, join).await?;
         drop(admitted);
         joined.turn.into_iter().for_each(CommitTurn::here);
         let committed = match tasks::timeout(timeout, joined.answer).await {

@@ -106,11 +106,16 @@ impl TableQueue {
         }
     }
 
-    /// Joins the open group; the answer comes when the group is visible.
-    pub fn join_sync(self: &Arc<Self>, rows: LoadRows) -> Result<Joined<Committed>, NotJoined> {
+    /// Joins the open group; the answer comes when the group is visible. `is_soon`: it is committed as soon as the log is free, and does
+    /// not wait for its interval.
+    pub fn join_sync(
+        self: &Arc<Self>,
+        rows: LoadRows,
+        is_soon: bool,
+    ) -> Result<Joined<Committed>, NotJoined> {
         let (sender, answer) = oneshot::channel();
         let is_logged = rows.bytes >= host::limit(HELD_LOAD_BYTES_MAX, 160);
-        self.join(rows, is_logged, false, |group, load| {
+        self.join(rows, is_logged, (false, is_soon), |group, load| {
             group.waiters.push((load, sender));
             let appends = Arc::clone(&group.appends);
             Box::new(move |result| appends.done(load, result.map(|_| ()).map_err(wal_error)))
@@ -122,7 +127,7 @@ impl TableQueue {
     pub fn join_async(self: &Arc<Self>, rows: LoadRows) -> Result<Joined<()>, NotJoined> {
         let (sender, answer) = oneshot::channel();
         let facts = rows.facts.clone();
-        self.join(rows, true, true, |group, load| {
+        self.join(rows, true, (true, false), |group, load| {
             let appends = Arc::clone(&group.appends);
             facts.are_submitted();
             Box::new(move |result| {
@@ -140,7 +145,7 @@ impl TableQueue {
         self: &Arc<Self>,
         rows: LoadRows,
         is_logged: bool,
-        is_async: bool,
+        (is_async, is_soon): (bool, bool),
         answer: F,
     ) -> Result<Place, NotJoined>
     where
@@ -174,6 +179,9 @@ impl TableQueue {
             state.open = Some(group);
         }
         let Some(group) = state.open.as_mut() else { unreachable!("it was opened just above") };
+        if is_soon {
+            (group.deadline, first_deadline) = (None, None);
+        }
         let load = group.add(rows, is_logged, is_async);
         let done = answer(group, load);
         let offered = is_logged.then(|| {

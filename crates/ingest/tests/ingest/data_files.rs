@@ -39,15 +39,43 @@ async fn data_files_stay_while_the_outcome_of_their_load_is_not_known() {
 
 /// The log knows of data files by the commit only.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_async_load_of_data_files_is_answered_when_its_group_has_committed() {
+async fn an_async_load_of_data_files_is_answered_by_a_commit_that_does_not_wait_for_the_interval() {
     let machine = Machine::new(properties(600_000));
     let running = machine.start().await;
-    let load = running.load(true, running.file_rows("VALUES (1, 'a')").await);
-    until("it has joined", || running.ingest.open_groups() == 1).await;
-    running.ingest.sync().await;
+    running.group(true, "VALUES (1, 'a')").await.unwrap();
+    let load = running.load(true, running.file_rows("VALUES (2, 'b')").await);
     assert!(load.await.unwrap().unwrap().version.is_some(), "answered after the commit");
+    assert_eq!(running.table.snapshot().rows(), 2, "with the rows that were in the group");
+    // In sync mode the client waits for the interval.
+    let load = running.load(false, running.file_rows("VALUES (3, 'c')").await);
+    until("it has joined", || running.ingest.open_groups() == 1).await;
+    assert_eq!(running.table.snapshot().rows(), 2);
+    running.ingest.sync().await;
+    assert!(load.await.unwrap().unwrap().version.is_some());
     machine.power_off(running, 1);
-    assert_eq!(machine.start().await.table.snapshot().rows(), 1);
+    assert_eq!(machine.start().await.table.snapshot().rows(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn async_loads_of_data_files_that_come_while_the_log_is_busy_share_a_commit() {
+    let machine = Machine::new(properties(600_000));
+    let running = machine.start().await;
+    let held = machine.hold_syncs();
+    let mut loads = vec![running.load(true, running.file_rows("VALUES (1, 'a')").await)];
+    running.log_is_busy().await;
+    for row in 2..=5 {
+        loads.push(running.load(true, running.file_rows(&format!("VALUES ({row}, 'a')")).await));
+    }
+    until("they have joined the next group", || running.ingest.open_groups() == 1).await;
+    drop(held);
+    let mut versions = Vec::new();
+    for load in loads {
+        versions.push(load.await.unwrap().unwrap().version.unwrap());
+    }
+    versions.sort();
+    versions.dedup();
+    assert!(versions.len() < 5, "{versions:?}");
+    assert_eq!(running.table.snapshot().rows(), 5);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -230,8 +230,9 @@ fn shows_nodes_as_doris_does(writer: &Server, readers: &[Server]) {
         for (path, port) in [("frontends", writer.http_port()), ("backends", writer.webserver_port())] {
             let list = ask(&format!("/rest/v2/manager/node/{path}"));
             let rows = list["data"]["rows"].as_array().expect("rows");
-            let has_port =
-                rows.iter().flat_map(|row| row.as_array()).flatten().any(|cell| *cell == port.to_string());
+            let port = port.to_string();
+            let mut cells = rows.iter().filter_map(|row| row.as_array()).flatten();
+            let has_port = cells.any(|cell| cell.as_str() == Some(port.as_str()));
             assert!(rows.len() == 1 && has_port, "{list}");
         }
         let backends = ask("/api/backends?is_alive=true");

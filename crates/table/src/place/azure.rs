@@ -56,15 +56,7 @@ pub(super) fn storage(
             "the account's name is not known: set table_storage_access_key, or AZURE_STORAGE_ACCOUNT_NAME of the environment",
         ));
     };
-    let endpoint = match &given.endpoint {
-        Some(endpoint) => Some(endpoint.clone()),
-        None => match known(&builder, AzureConfigKey::Endpoint) {
-            Some(text) => Some(Url::parse(&text).map_err(|error| {
-                given.unfit(format!("the endpoint '{text}' of the environment is no URL: {error}"))
-            })?),
-            None => None,
-        },
-    };
+    let endpoint = given.endpoint_or(known(&builder, AzureConfigKey::Endpoint))?;
     let is_allowed =
         known(&builder, AzureConfigKey::Client(ClientConfigKey::AllowHttp)).as_deref() == Some("true");
     let without_tls = given.goes_without_tls(endpoint.as_ref(), is_allowed)?;
@@ -119,19 +111,9 @@ mod tests {
     use super::*;
     use crate::StoreOptions;
     use crate::TableStore;
-    use tributary_types::Secret;
 
     fn options(endpoint: &str, account: &str, key: &str) -> RemoteOptions {
-        RemoteOptions {
-            location: "az://container/a/b".parse().expect("a location"),
-            endpoint: Some(Url::parse(endpoint).expect("a URL")),
-            region: None,
-            access_key: Secret::new(account),
-            secret_key: Secret::new(key),
-            session_token: Secret::default(),
-            path_style: true,
-            allow_http: false,
-        }
+        RemoteOptions::of_test("az://container/a/b", endpoint, account, key)
     }
 
     #[test]

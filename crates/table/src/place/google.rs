@@ -54,15 +54,8 @@ pub(super) fn storage(
         false => GoogleCloudStorageBuilder::new().with_service_account_key(key),
     };
     let known = |key| builder.get_config_value(&key).filter(|text| !text.is_empty());
-    let endpoint = match &given.endpoint {
-        Some(endpoint) => endpoint.clone(),
-        None => {
-            let text = known(GoogleConfigKey::BaseUrl).unwrap_or_else(|| ENDPOINT.to_owned());
-            Url::parse(&text).map_err(|error| {
-                given.unfit(format!("the endpoint '{text}' of the environment is no URL: {error}"))
-            })?
-        }
-    };
+    let endpoint = given.endpoint_or(known(GoogleConfigKey::BaseUrl))?;
+    let endpoint = endpoint.unwrap_or_else(|| Url::parse(ENDPOINT).expect("it is a URL"));
     // The library allows it, unless it is told otherwise.
     let without_tls = given.goes_without_tls(Some(&endpoint), false)?;
     let client = client(call_timeout, without_tls);
@@ -134,22 +127,12 @@ impl TableStorage for GoogleStorage {
 mod tests {
     use super::*;
     use crate::{StoreOptions, TableStore};
-    use tributary_types::Secret;
 
     const KEY: &str =
         r#"{"private_key": "hush", "private_key_id": "1", "client_email": "a@b", "disable_oauth": true}"#;
 
     fn options(endpoint: &str, access_key: &str, secret_key: &str) -> RemoteOptions {
-        RemoteOptions {
-            location: "gs://bucket/a/b".parse().expect("a location"),
-            endpoint: Some(Url::parse(endpoint).expect("a URL")),
-            region: None,
-            access_key: Secret::new(access_key),
-            secret_key: Secret::new(secret_key),
-            session_token: Secret::default(),
-            path_style: true,
-            allow_http: false,
-        }
+        RemoteOptions::of_test("gs://bucket/a/b", endpoint, access_key, secret_key)
     }
 
     #[test]

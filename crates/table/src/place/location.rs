@@ -112,6 +112,19 @@ impl RemoteOptions {
         TableError::StoreUnfit { url: self.location.to_string(), reason: reason.into() }
     }
 
+    /// The endpoint that was given, or that of the environment. `None`: the cloud's own.
+    ///
+    /// # Errors
+    /// The environment's is no URL.
+    pub(super) fn endpoint_or(&self, of_environment: Option<String>) -> Result<Option<Url>, TableError> {
+        let Some(text) = of_environment.filter(|_| self.endpoint.is_none()) else {
+            return Ok(self.endpoint.clone());
+        };
+        let failed =
+            |error| self.unfit(format!("the endpoint '{text}' of the environment is no URL: {error}"));
+        Url::parse(&text).map(Some).map_err(failed)
+    }
+
     /// Whether requests to the endpoint go without TLS.
     ///
     /// # Errors
@@ -129,6 +142,23 @@ impl RemoteOptions {
             ));
         }
         Ok(!has_tls)
+    }
+}
+
+#[cfg(test)]
+impl RemoteOptions {
+    /// Options of tests, which send no request.
+    pub(super) fn of_test(location: &str, endpoint: &str, access_key: &str, secret_key: &str) -> Self {
+        Self {
+            location: location.parse().expect("a location"),
+            endpoint: Some(Url::parse(endpoint).expect("a URL")),
+            region: None,
+            access_key: Secret::new(access_key),
+            secret_key: Secret::new(secret_key),
+            session_token: Secret::default(),
+            path_style: true,
+            allow_http: false,
+        }
     }
 }
 

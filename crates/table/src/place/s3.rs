@@ -65,16 +65,9 @@ impl S3Storage {
         let region = given.region.clone().or_else(|| known(AmazonS3ConfigKey::Region));
         let region = region.or_else(|| known(AmazonS3ConfigKey::DefaultRegion));
         let region = region.unwrap_or_else(|| REGION_DEFAULT.to_owned());
-        let endpoint = match &given.endpoint {
-            Some(endpoint) => Some(endpoint.clone()),
-            None => match known(AmazonS3ConfigKey::S3Endpoint).or_else(|| known(AmazonS3ConfigKey::Endpoint))
-            {
-                Some(text) => Some(Url::parse(&text).map_err(|error| {
-                    unfit(format!("the endpoint '{text}' of the environment is no URL: {error}"))
-                })?),
-                None => None,
-            },
-        };
+        let of_environment =
+            known(AmazonS3ConfigKey::S3Endpoint).or_else(|| known(AmazonS3ConfigKey::Endpoint));
+        let endpoint = given.endpoint_or(of_environment)?;
         let is_allowed =
             known(AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp)).as_deref() == Some("true");
         let client = client(call_timeout, given.goes_without_tls(endpoint.as_ref(), is_allowed)?);
@@ -154,16 +147,7 @@ mod tests {
     use tributary_types::Secret;
 
     fn options(endpoint: &str) -> RemoteOptions {
-        RemoteOptions {
-            location: "s3://bucket/a/b".parse().expect("a location"),
-            endpoint: Some(Url::parse(endpoint).expect("a URL")),
-            region: None,
-            access_key: Secret::new("key"),
-            secret_key: Secret::new("hush"),
-            session_token: Secret::default(),
-            path_style: true,
-            allow_http: false,
-        }
+        RemoteOptions::of_test("s3://bucket/a/b", endpoint, "key", "hush")
     }
 
     #[test]

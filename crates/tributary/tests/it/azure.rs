@@ -1,8 +1,8 @@
 //! Tables in a container of Azure's blob storage, as Azurite has it.
 
-use crate::object_storage::{csv, stream_load, sums};
+use crate::object_storage::lives_in_a_store;
 use crate::support::programs::{azure_server, python, python_with};
-use crate::support::{Door, DoorMode, Server, wait_until};
+use crate::support::{Door, Server};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
@@ -78,49 +78,10 @@ fn tables_in_a_container_are_loaded_merged_and_read_by_others() {
     let azurite = Azurite::start();
     let door = Door::to(&azurite.endpoint);
     let mut server = server(&door.url).with_manual_table();
-    let mut client = server.connect_to("db");
-    client.ok("CREATE TABLE u (id INT NOT NULL, v INT) UNIQUE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
-    let mut count = 0;
-    for (round, mode) in ["async_mode", "sync_mode", "off_mode"].iter().cycle().take(12).enumerate() {
-        // One answer of seven is lost: the store has done what it was asked.
-        door.set(if round % 2 == 0 { DoorMode::Loses(7) } else { DoorMode::Open });
-        stream_load(&server, "dt", mode, &csv(count, 100));
-        count += 100;
-        client.ok(&format!("INSERT INTO u VALUES ({}, {round}), ({}, {round})", round % 5, round % 7));
-        client.ok("SYNC");
-    }
-    assert!(door.lost() > 0);
-    door.set(DoorMode::Open);
-    // Written to data files while it arrives.
-    stream_load(&server, "dt", "off_mode", &csv(count, 20_000));
-    count += 20_000;
-    client.ok("DELETE FROM u WHERE id = 6");
-    let mut more = 0;
-    wait_until("files were merged", || {
-        more += 1;
-        client.ok(&format!("INSERT INTO u VALUES (1, {more})"));
-        client.ok("SYNC");
-        server.metric("tributary_compactions_total ") > 0.0
-    });
-    let expected = format!("{count}|{count}|{}", count * (count - 1) / 2);
-    let unique = client.rows("SELECT id, v FROM u ORDER BY id");
-    assert_eq!(unique.len(), 6, "{unique:?}");
-    for round in 0..2 {
-        if round == 0 {
-            assert!(server.stop().success());
-        } else {
-            server.kill();
-        }
-        server.start_again();
-        client = server.connect_to("db");
-        assert_eq!(sums(&mut client, "dt"), expected);
-        assert_eq!(client.rows("SELECT id, v FROM u ORDER BY id"), unique);
-    }
-    assert!(!server.data().join("tables").exists(), "no table is on the disk");
-    let total = (count * (count - 1) / 2).to_string();
+    let [count, total] = lives_in_a_store(&mut server, &door).map(|number| number.to_string());
     python_with(
         "delta_checks.py",
-        &["sums", "az://tables/a/b/tables/db/dt-1", &count.to_string(), &total],
+        &["sums", "az://tables/a/b/tables/db/dt-1", &count, &total],
         &[
             ("AZURE_STORAGE_ACCOUNT_NAME", ACCOUNT),
             ("AZURE_STORAGE_ACCOUNT_KEY", KEY),
@@ -128,6 +89,7 @@ fn tables_in_a_container_are_loaded_merged_and_read_by_others() {
             ("AZURE_ALLOW_HTTP", "true"),
         ],
     );
+    let mut client = server.connect_to("db");
     let shown = client
         .rows("SELECT NAME, VALUE FROM information_schema.server_settings WHERE NAME LIKE 'table_storage%'");
     assert!(!shown.join(";").contains(KEY) && !server.log().contains(KEY), "{shown:?}");

@@ -103,6 +103,52 @@ pub fn sums(client: &mut Client, table: &str) -> String {
 const UNIQUE: &str =
     "CREATE TABLE u (id INT NOT NULL, v INT) UNIQUE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1";
 
+/// Loads rows in all modes while answers of the store are lost, has files merged, and ends the server and kills it: all rows are there.
+/// Returns how many `dt` has, and the sum of their ids.
+pub fn lives_in_a_store(server: &mut Server, door: &Door) -> [u64; 2] {
+    let mut client = server.connect_to("db");
+    client.ok(UNIQUE);
+    let mut count = 0_u64;
+    for (round, mode) in ["async_mode", "sync_mode", "off_mode"].iter().cycle().take(12).enumerate() {
+        // One answer of seven is lost: the store has done what it was asked.
+        door.set(if round % 2 == 0 { DoorMode::Loses(7) } else { DoorMode::Open });
+        stream_load(server, "dt", mode, &csv(count, 100));
+        count += 100;
+        client.ok(&format!("INSERT INTO u VALUES ({}, {round}), ({}, {round})", round % 5, round % 7));
+        client.ok("SYNC");
+    }
+    assert!(door.lost() > 0);
+    door.set(DoorMode::Open);
+    // Written to data files while it arrives.
+    stream_load(server, "dt", "off_mode", &csv(count, 20_000));
+    count += 20_000;
+    client.ok("DELETE FROM u WHERE id = 6");
+    let mut more = 0;
+    wait_until("files were merged", || {
+        more += 1;
+        client.ok(&format!("INSERT INTO u VALUES (1, {more})"));
+        client.ok("SYNC");
+        server.metric("tributary_compactions_total ") > 0.0
+    });
+    let total = count * (count - 1) / 2;
+    let expected = format!("{count}|{count}|{total}");
+    let unique = client.rows("SELECT id, v FROM u ORDER BY id");
+    assert_eq!(unique.len(), 6, "{unique:?}");
+    for round in 0..2 {
+        if round == 0 {
+            assert!(server.stop().success());
+        } else {
+            server.kill();
+        }
+        server.start_again();
+        client = server.connect_to("db");
+        assert_eq!(sums(&mut client, "dt"), expected);
+        assert_eq!(client.rows("SELECT id, v FROM u ORDER BY id"), unique);
+    }
+    assert!(!server.data().join("tables").exists(), "no table is on the disk");
+    [count, total]
+}
+
 #[test]
 fn tables_in_a_store_are_loaded_changed_compacted_and_read_by_others() {
     let bucket = Bucket::new();

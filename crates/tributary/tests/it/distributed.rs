@@ -189,6 +189,31 @@ fn parts(server: &Server) -> f64 {
     server.metric("tributary_distributed_parts_running ")
 }
 
+/// Sends a query that ends never, as far as a test can tell, from one node until a part of it runs on another. Which rows a node gets is
+/// up to the files, which may have been merged, and to chance; one without rows is done at once. Returns the connection that waits for the
+/// answer, and its id.
+fn send_until_it_runs_on(first: &Server, second: &Server, sql: &str) -> (Client, String) {
+    const POLLS: u32 = 10;
+    let mut sent = None;
+    wait_until("a part of the query runs on the other node", || {
+        let mut client = first.connect_to("db");
+        let id = client.value("SELECT CONNECTION_ID()");
+        client.send(sql);
+        let (begun, mut seen) = (Instant::now(), 0);
+        while begun.elapsed() < Duration::from_secs(3) && seen < POLLS {
+            seen = if parts(second) > 0.0 { seen + 1 } else { 0 };
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if seen == POLLS {
+            sent = Some((client, id));
+            return true;
+        }
+        first.connect_to("db").ok(&format!("KILL CONNECTION {id}"));
+        false
+    });
+    sent.expect("it was waited for")
+}
+
 /// Time that a process has had a processor, in ticks of a hundredth of a second.
 fn ticks(server: &Server) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", server.process_id())).expect("/proc");
@@ -205,10 +230,9 @@ fn a_killed_query_that_is_divided_ends_on_all_nodes() {
     let mut client = first.connect_to("db");
     client.ok("SYNC");
     wait_for_nodes(&mut client, 2);
-    let id = client.value("SELECT CONNECTION_ID()");
-    client.send(&format!("SELECT COUNT(*), SUM(x.score * y.score) {PAIRS}"));
+    let query = format!("SELECT COUNT(*), SUM(x.score * y.score) {PAIRS}");
+    let (mut client, id) = send_until_it_runs_on(&first, &second, &query);
     let mut other = first.connect_to("db");
-    wait_until("a part of it runs on the other node", || parts(&second) > 0.0);
     let begun = Instant::now();
     other.ok(&format!("KILL QUERY {id}"));
     assert_eq!(client.answered_error().number, 1317);
@@ -265,11 +289,14 @@ fn a_query_whose_node_is_killed_after_the_first_rows_fails_in_our_words() {
     client.ok("SYNC");
     wait_for_nodes(&mut client, 2);
     let before = divided(&first);
-    client.send(&format!("SELECT x.id, REPEAT(y.name, 1000), z.score {PAIRS}"));
+    let query = format!("SELECT x.id, REPEAT(y.name, 1000), z.score {PAIRS}");
+    let (client, _) = send_until_it_runs_on(&first, &second, &query);
     let mut answer = client.into_stream();
     // Rows, and not only the names of their columns.
     read_past(&mut answer, |bytes, _| bytes > 100_000);
     assert!(divided(&first) > before);
+    let failed = |server: &Server| server.metric("tributary_distributed_queries_total{outcome=\"failed\"}");
+    let failed_before = failed(&first);
     let port = second.flight_port();
     second.kill();
     let wanted =
@@ -278,8 +305,7 @@ fn a_query_whose_node_is_killed_after_the_first_rows_fails_in_our_words() {
     assert!(error.contains(&wanted), "{error}");
     // The number is before the state.
     assert!(error.contains("\u{4}#HY000"), "{error}");
-    let failed = first.metric("tributary_distributed_queries_total{outcome=\"failed\"}");
-    assert_eq!(failed, 1.0);
+    assert_eq!(failed(&first), failed_before + 1.0);
     let mut client = first.connect_to("db");
     assert_eq!(client.value("SELECT COUNT(*) FROM dt WHERE id >= 0"), "5333", "the others answer");
 }

@@ -9,6 +9,7 @@ mod on_nodes;
 mod show;
 mod views;
 
+use crate::arithmetic::with_cheap_arithmetic;
 use crate::context::{SettledSnapshots, StatementContext, Within, names_hidden};
 use crate::deep::{OnDeepStack, planned};
 use crate::distributed::nodes::Nodes;
@@ -172,7 +173,7 @@ impl QueryEngine {
         let mut physical_rules = with_text_views(physical_rules(in_use));
         physical_rules.push(conditions_apart());
         physical_rules.push(joins_give_way());
-        let optimizer_rules = with_join_order(optimizer_rules(in_use));
+        let optimizer_rules = with_cheap_arithmetic(with_join_order(optimizer_rules(in_use)));
         let mut optimizer_rules = interleaved(optimizer_rules, &(Arc::new(StopRule) as _));
         optimizer_rules.push(Arc::new(LastRule));
         let state = SessionStateBuilder::new()

@@ -100,6 +100,37 @@ async fn rows_of_a_key_that_others_have_superseded_belong_to_their_table() {
 }
 
 #[tokio::test]
+async fn means_share_sums_and_counts_and_constants_have_the_scale_of_decimals() {
+    let mut server = server().await;
+    let columns = "g INT, d DECIMAL(15,2) NOT NULL, n DECIMAL(15,2), w DECIMAL(38,10), f DOUBLE";
+    server.run(&format!("CREATE TABLE m ({columns}) DUPLICATE KEY(g) DISTRIBUTED BY RANDOM")).await.unwrap();
+    for (values, is_shared) in [
+        ("AVG(d), SUM(d)", true),
+        ("AVG(d), COUNT(*)", true),
+        ("AVG(n), COUNT(n)", true),
+        ("AVG(f), SUM(f)", true),
+        ("AVG(d)", false),
+        ("AVG(n), COUNT(*)", false),
+        ("AVG(d), SUM(n)", false),
+        ("AVG(w), SUM(w), COUNT(w)", false),
+        ("AVG(DISTINCT d), SUM(d)", false),
+    ] {
+        let sql = format!("EXPLAIN PHYSICAL PLAN SELECT g, {values} FROM m GROUP BY g");
+        let plan = lines(&mut server, &sql).await.join("\n");
+        assert_eq!(plan.contains("__mean("), is_shared, "{values}: {plan}");
+    }
+    for (sum, planned) in [
+        ("1 - d", "1.00 - d@"),
+        ("d + 0.5", " + 0.50 as "),
+        ("2.345 - d", "2.345 - d@"),
+        ("d * 2", " * 2 as "),
+    ] {
+        let plan = lines(&mut server, &format!("EXPLAIN PHYSICAL PLAN SELECT {sum} FROM m")).await.join("\n");
+        assert!(plan.contains(planned), "{sum}: {plan}");
+    }
+}
+
+#[tokio::test]
 async fn the_query_engine_s_own_plan_can_be_asked_for() {
     let mut server = server().await;
     let physical = lines(&mut server, "EXPLAIN PHYSICAL PLAN SELECT id FROM u WHERE id = 1").await.join("\n");

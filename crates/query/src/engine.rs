@@ -32,6 +32,7 @@ use crate::run::output::{self, Nested};
 use crate::run::places::{self, PlacedRows};
 use crate::run::rows;
 use crate::scan::conditions::conditions_apart;
+use crate::scan::late_columns::late_columns;
 use crate::scan::provider::SnapshotProvider;
 use crate::scan::stream_table;
 use crate::scan::table_functions::TableFunctions;
@@ -171,6 +172,7 @@ impl QueryEngine {
         analyzer.rules.splice(0..0, [Arc::new(UnnestRule) as _, Arc::new(CoercionRule) as _]);
         analyzer.rules.extend(analyzer_rules(in_use));
         let mut physical_rules = with_text_views(physical_rules(in_use));
+        physical_rules.push(late_columns());
         physical_rules.push(conditions_apart());
         physical_rules.push(joins_give_way());
         let optimizer_rules = with_cheap_arithmetic(with_join_order(optimizer_rules(in_use)));

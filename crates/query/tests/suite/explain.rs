@@ -100,6 +100,45 @@ async fn rows_of_a_key_that_others_have_superseded_belong_to_their_table() {
 }
 
 #[tokio::test]
+async fn rows_that_no_key_of_a_small_side_has_are_not_decoded() {
+    let mut server = server().await;
+    let all =
+        "SELECT number, number * 7919 % 20000, CONCAT('row ', number) FROM numbers(\"number\" = \"20000\")";
+    for sql in [
+        "CREATE TABLE few (k INT, name VARCHAR(10)) DUPLICATE KEY(k) DISTRIBUTED BY RANDOM",
+        "CREATE TABLE many (id INT, k INT, name VARCHAR(20)) DUPLICATE KEY(id) DISTRIBUTED BY RANDOM",
+        // A tenth of its rows is superseded by later ones.
+        "CREATE TABLE live (id INT, k INT, name VARCHAR(20)) UNIQUE KEY(id) DISTRIBUTED BY HASH(id)",
+        "INSERT INTO few VALUES (7, 'a'), (5000, 'b'), (15000, 'c'), (100000, 'd')",
+        &format!("INSERT INTO many {all}"),
+        &format!("INSERT INTO live {all}"),
+        "FLUSH many",
+        "FLUSH live",
+        "INSERT INTO live SELECT id, k, 'later' FROM many WHERE id % 10 = 3",
+        "INSERT INTO live VALUES (15000, 1, 'gone')",
+        "FLUSH live",
+    ] {
+        server.run(sql).await.unwrap();
+    }
+    for (table, names) in
+        [("many", ["row 15000", "row 3753", "row 5000"]), ("live", ["later", "row 5000", ""])]
+    {
+        let sql = format!("SELECT m.name FROM few JOIN {table} m ON few.k = m.k ORDER BY 1");
+        let (_, batches) = server.run(&sql).await.unwrap().unwrap();
+        let found: Vec<_> = rows(&batches).into_iter().map(|row| row[0].clone()).collect();
+        let names: Vec<_> = names.into_iter().filter(|name| !name.is_empty()).collect();
+        assert_eq!(found, names, "{table}");
+        let found = lines(&mut server, &format!("EXPLAIN ANALYZE {sql}")).await;
+        let read = found.iter().find(|line| line.contains(&format!("Read db.{table}:"))).unwrap();
+        assert!(read.contains(" rows skipped by filters, "), "{found:#?}");
+    }
+    // No other column is left to skip.
+    let found =
+        lines(&mut server, "EXPLAIN ANALYZE SELECT COUNT(*) FROM few JOIN many ON few.k = many.k").await;
+    assert!(!found.iter().any(|line| line.contains("skipped by filters")), "{found:#?}");
+}
+
+#[tokio::test]
 async fn means_share_sums_and_counts_and_constants_have_the_scale_of_decimals() {
     let mut server = server().await;
     let columns = "g INT, d DECIMAL(15,2) NOT NULL, n DECIMAL(15,2), w DECIMAL(38,10), f DOUBLE";

@@ -9,6 +9,7 @@ mod on_nodes;
 mod show;
 mod views;
 
+use crate::arithmetic::with_cheap_arithmetic;
 use crate::context::{SettledSnapshots, StatementContext, Within, names_hidden};
 use crate::deep::{OnDeepStack, planned};
 use crate::distributed::nodes::Nodes;
@@ -31,6 +32,7 @@ use crate::run::output::{self, Nested};
 use crate::run::places::{self, PlacedRows};
 use crate::run::rows;
 use crate::scan::conditions::conditions_apart;
+use crate::scan::late_columns::late_columns;
 use crate::scan::provider::SnapshotProvider;
 use crate::scan::stream_table;
 use crate::scan::table_functions::TableFunctions;
@@ -170,9 +172,10 @@ impl QueryEngine {
         analyzer.rules.splice(0..0, [Arc::new(UnnestRule) as _, Arc::new(CoercionRule) as _]);
         analyzer.rules.extend(analyzer_rules(in_use));
         let mut physical_rules = with_text_views(physical_rules(in_use));
+        physical_rules.push(late_columns());
         physical_rules.push(conditions_apart());
         physical_rules.push(joins_give_way());
-        let optimizer_rules = with_join_order(optimizer_rules(in_use));
+        let optimizer_rules = with_cheap_arithmetic(with_join_order(optimizer_rules(in_use)));
         let mut optimizer_rules = interleaved(optimizer_rules, &(Arc::new(StopRule) as _));
         optimizer_rules.push(Arc::new(LastRule));
         let state = SessionStateBuilder::new()

@@ -422,6 +422,11 @@ fn scan_of(
                 let _ = write!(place, ", {} skipped", counted(pruning_metrics.pruned(), noun));
             }
         }
+        // By filters that were asked before the other columns were decoded.
+        let left_out = metrics.sum_by_name("pushdown_rows_pruned").map_or(0, |rows| rows.as_usize());
+        if left_out > 0 {
+            let _ = write!(place, ", {} skipped by filters", counted(left_out, "row"));
+        }
         if let Some(scanned) = metrics.sum_by_name("bytes_scanned") {
             let _ = write!(place, ", {} read", in_bytes(scanned.as_usize() as u64));
         }

@@ -4,6 +4,7 @@
 //! snapshot of each table, run, and its result columns are named as in MySQL. Invariant: a statement sees each table at exactly
 //! one version. All use of DataFusion is in this crate; the origin of rows and the bytes of protocols are not its business.
 
+mod arithmetic;
 mod context;
 mod deep;
 mod distributed;

@@ -4,6 +4,7 @@
 
 pub mod conditions;
 pub mod files;
+pub mod late_columns;
 pub mod numbers;
 pub mod provider;
 pub mod stream_table;

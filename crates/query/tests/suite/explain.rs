@@ -100,6 +100,76 @@ async fn rows_of_a_key_that_others_have_superseded_belong_to_their_table() {
 }
 
 #[tokio::test]
+async fn rows_that_no_key_of_a_small_side_has_are_not_decoded() {
+    let mut server = server().await;
+    let all =
+        "SELECT number, number * 7919 % 20000, CONCAT('row ', number) FROM numbers(\"number\" = \"20000\")";
+    for sql in [
+        "CREATE TABLE few (k INT, name VARCHAR(10)) DUPLICATE KEY(k) DISTRIBUTED BY RANDOM",
+        "CREATE TABLE many (id INT, k INT, name VARCHAR(20)) DUPLICATE KEY(id) DISTRIBUTED BY RANDOM",
+        // A tenth of its rows is superseded by later ones.
+        "CREATE TABLE live (id INT, k INT, name VARCHAR(20)) UNIQUE KEY(id) DISTRIBUTED BY HASH(id)",
+        "INSERT INTO few VALUES (7, 'a'), (5000, 'b'), (15000, 'c'), (100000, 'd')",
+        &format!("INSERT INTO many {all}"),
+        &format!("INSERT INTO live {all}"),
+        "FLUSH many",
+        "FLUSH live",
+        "INSERT INTO live SELECT id, k, 'later' FROM many WHERE id % 10 = 3",
+        "INSERT INTO live VALUES (15000, 1, 'gone')",
+        "FLUSH live",
+    ] {
+        server.run(sql).await.unwrap();
+    }
+    for (table, names) in
+        [("many", ["row 15000", "row 3753", "row 5000"]), ("live", ["later", "row 5000", ""])]
+    {
+        let sql = format!("SELECT m.name FROM few JOIN {table} m ON few.k = m.k ORDER BY 1");
+        let (_, batches) = server.run(&sql).await.unwrap().unwrap();
+        let found: Vec<_> = rows(&batches).into_iter().map(|row| row[0].clone()).collect();
+        let names: Vec<_> = names.into_iter().filter(|name| !name.is_empty()).collect();
+        assert_eq!(found, names, "{table}");
+        let found = lines(&mut server, &format!("EXPLAIN ANALYZE {sql}")).await;
+        let read = found.iter().find(|line| line.contains(&format!("Read db.{table}:"))).unwrap();
+        assert!(read.contains(" rows skipped by filters, "), "{found:#?}");
+    }
+    // No other column is left to skip.
+    let found =
+        lines(&mut server, "EXPLAIN ANALYZE SELECT COUNT(*) FROM few JOIN many ON few.k = many.k").await;
+    assert!(!found.iter().any(|line| line.contains("skipped by filters")), "{found:#?}");
+}
+
+#[tokio::test]
+async fn means_share_sums_and_counts_and_constants_have_the_scale_of_decimals() {
+    let mut server = server().await;
+    let columns = "g INT, d DECIMAL(15,2) NOT NULL, n DECIMAL(15,2), w DECIMAL(38,10), f DOUBLE";
+    server.run(&format!("CREATE TABLE m ({columns}) DUPLICATE KEY(g) DISTRIBUTED BY RANDOM")).await.unwrap();
+    for (values, is_shared) in [
+        ("AVG(d), SUM(d)", true),
+        ("AVG(d), COUNT(*)", true),
+        ("AVG(n), COUNT(n)", true),
+        ("AVG(f), SUM(f)", true),
+        ("AVG(d)", false),
+        ("AVG(n), COUNT(*)", false),
+        ("AVG(d), SUM(n)", false),
+        ("AVG(w), SUM(w), COUNT(w)", false),
+        ("AVG(DISTINCT d), SUM(d)", false),
+    ] {
+        let sql = format!("EXPLAIN PHYSICAL PLAN SELECT g, {values} FROM m GROUP BY g");
+        let plan = lines(&mut server, &sql).await.join("\n");
+        assert_eq!(plan.contains("__mean("), is_shared, "{values}: {plan}");
+    }
+    for (sum, planned) in [
+        ("1 - d", "1.00 - d@"),
+        ("d + 0.5", " + 0.50 as "),
+        ("2.345 - d", "2.345 - d@"),
+        ("d * 2", " * 2 as "),
+    ] {
+        let plan = lines(&mut server, &format!("EXPLAIN PHYSICAL PLAN SELECT {sum} FROM m")).await.join("\n");
+        assert!(plan.contains(planned), "{sum}: {plan}");
+    }
+}
+
+#[tokio::test]
 async fn the_query_engine_s_own_plan_can_be_asked_for() {
     let mut server = server().await;
     let physical = lines(&mut server, "EXPLAIN PHYSICAL PLAN SELECT id FROM u WHERE id = 1").await.join("\n");

@@ -80,4 +80,5 @@ files! {
     deleted_rows_are_those_for_which_the_condition_is_true: "deletes.slt",
     a_few_deleted_rows_are_left_out_with_what_a_filter_leaves_out: "few_deletes.slt",
     texts_that_only_filters_ask_answer_as_others: "text_views.slt",
+    means_answer_as_they_do_alone: "means.slt",
 }

@@ -3,6 +3,7 @@
 //!
 //! Not here: the sizes at which a dictionary ends that was begun.
 
+use crate::keys::side_by_side::{in_turn, threads_for};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::Buffer;
 use arrow::datatypes::DataType;
@@ -18,7 +19,10 @@ const SELDOM: usize = 6;
 /// The columns of a row group that need no dictionary.
 pub(super) fn distinct_columns(batches: &[RecordBatch]) -> Vec<usize> {
     let columns = batches.first().map_or(0, RecordBatch::num_columns);
-    (0..columns).filter(|column| is_distinct(batches, *column)).collect()
+    let rows = batches.iter().map(RecordBatch::num_rows).sum();
+    let are_distinct =
+        in_turn((0..columns).collect(), threads_for(rows), |column| is_distinct(batches, column));
+    (0..columns).filter(|column| are_distinct[*column]).collect()
 }
 
 /// Whether a dictionary of this column's values is of no use: three rows of four have a value of their own, as far as a sample tells.

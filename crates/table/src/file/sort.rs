@@ -1,11 +1,12 @@
 //! Rows in the order of the key columns.
 
 use crate::error::TableError;
-use crate::keys::side_by_side::{parts, side_by_side, sorted_by, threads_for};
-use arrow::array::RecordBatch;
-use arrow::compute::interleave_record_batch;
+use crate::keys::side_by_side::{in_turn, sorted_by, threads_for};
+use crate::view::memtable::array_bytes;
+use arrow::array::{Array, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::{concat, take};
 use arrow::row::{RowConverter, Rows, SortField};
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
 /// Bytes of a row's keys that are compared first.
@@ -61,7 +62,8 @@ fn key_rows(batches: &[RecordBatch], keys: &[usize]) -> Result<Vec<Rows>, TableE
         let columns: Vec<_> = keys.iter().map(|&key| Arc::clone(batch.column(key))).collect();
         converter.convert_columns(&columns).map_err(TableError::arrow(DOING))
     };
-    batches.iter().map(convert).collect()
+    let rows = batches.iter().map(RecordBatch::num_rows).sum();
+    in_turn(batches.iter().collect(), threads_for(rows), convert).into_iter().collect()
 }
 
 /// The rows as a few long runs, one after another in the order of the keys; `None` for many runs, or if two of them overlap.
@@ -93,15 +95,10 @@ fn runs_in_order(keys: &[Rows]) -> Option<Vec<Run>> {
 }
 
 fn places(keys: &[Rows]) -> Result<Vec<Place>, TableError> {
-    let too_many = |number: usize| TableError::Worker {
-        doing: DOING.to_owned(),
-        reason: format!("{number} is over the limit of {}", u32::MAX),
-    };
     let mut places = Vec::with_capacity(keys.iter().map(Rows::num_rows).sum());
-    for (number, rows) in keys.iter().enumerate() {
-        let batch = u32::try_from(number).map_err(|_| too_many(number))?;
-        let count = u32::try_from(rows.num_rows()).map_err(|_| too_many(rows.num_rows()))?;
-        places.extend((0..count).map(|row| Place {
+    for (batch, rows) in keys.iter().enumerate() {
+        let batch = number(batch)?;
+        places.extend((0..number(rows.num_rows())?).map(|row| Place {
             prefix: prefix(rows.row(row as usize).as_ref()),
             batch,
             row,
@@ -131,14 +128,53 @@ fn gather(batches: &[RecordBatch], order: &[Place]) -> Result<Vec<RecordBatch>, 
         let slice = |run: &[Place]| batches[run[0].batch as usize].slice(run[0].row as usize, run.len());
         return Ok(neighbours().map(slice).collect());
     }
-    let sources: Vec<&RecordBatch> = batches.iter().collect();
-    let copy = |part: &[Place]| {
-        let places: Vec<_> = part.iter().map(|place| (place.batch as usize, place.row as usize)).collect();
-        interleave_record_batch(&sources, &places).map_err(TableError::arrow(DOING))
+    let Some(first) = batches.first() else { return Ok(Vec::new()) };
+    let rows = rows_of(batches, order)?;
+    let pieces: Vec<UInt32Array> = (0..rows.len())
+        .step_by(GATHERED_ROWS)
+        .map(|start| rows.slice(start, GATHERED_ROWS.min(rows.len() - start)))
+        .collect();
+    // One column at a time is in the processor's cache, whichever row is next.
+    let copy = |column: usize| {
+        let arrays: Vec<&dyn Array> = batches.iter().map(|batch| batch.column(column).as_ref()).collect();
+        let all = concat(&arrays)?;
+        pieces.iter().map(|piece| take(&all, piece, None)).collect::<Result<Vec<_>, _>>()
     };
-    let copy_all = |part: &[Place]| part.chunks(GATHERED_ROWS).map(copy).collect::<Result<Vec<_>, _>>();
-    let copied = side_by_side(parts(order, threads_for(order.len())), copy_all);
-    Ok(copied.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    // The largest first: the threads are done at about the same time.
+    let mut numbers: Vec<usize> = (0..first.num_columns()).collect();
+    numbers.sort_by_key(|column| Reverse(array_bytes(first.column(*column))));
+    let copied = in_turn(numbers.clone(), threads_for(order.len()), copy);
+    let copied = copied.into_iter().collect::<Result<Vec<_>, _>>().map_err(TableError::arrow(DOING))?;
+    let mut columns: Vec<_> = numbers.into_iter().zip(copied).collect();
+    columns.sort_unstable_by_key(|(column, _)| *column);
+    let mut columns: Vec<_> = columns.into_iter().map(|(_, pieces)| pieces.into_iter()).collect();
+    let batch = |piece: &UInt32Array| {
+        let of_piece = columns.iter_mut().filter_map(Iterator::next).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(piece.len()));
+        RecordBatch::try_new_with_options(first.schema(), of_piece, &options)
+            .map_err(TableError::arrow(DOING))
+    };
+    pieces.iter().map(batch).collect()
+}
+
+/// The places as numbers of rows, counted through all batches.
+fn rows_of(batches: &[RecordBatch], order: &[Place]) -> Result<UInt32Array, TableError> {
+    let mut rows = 0;
+    let mut starts = Vec::with_capacity(batches.len());
+    for batch in batches {
+        starts.push(number(rows)?);
+        rows += batch.num_rows();
+    }
+    number(rows)?;
+    Ok(order.iter().map(|place| starts[place.batch as usize] + place.row).collect::<Vec<_>>().into())
+}
+
+/// A number that fits into a place.
+fn number(number: usize) -> Result<u32, TableError> {
+    u32::try_from(number).map_err(|_| TableError::Worker {
+        doing: DOING.to_owned(),
+        reason: format!("{number} is over the limit of {}", u32::MAX),
+    })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! Callers are on a blocking thread already. A simulation does everything on its own thread.
 
+use parking_lot::Mutex;
 use std::cmp::Ordering;
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
@@ -43,6 +44,28 @@ pub(crate) fn side_by_side<T: Send, R: Send>(mut things: Vec<T>, work: impl Fn(T
         let done = begun.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         done.chain([last]).collect()
     })
+}
+
+/// Maps each item on one of `threads` threads, which take the next one whenever they are done with another: items may differ much
+/// in size. The results are in the order of the items.
+pub(crate) fn in_turn<T: Send, R: Send>(
+    things: Vec<T>,
+    threads: usize,
+    work: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
+    let threads = threads.min(things.len());
+    let things = Mutex::new(things.into_iter().enumerate());
+    let next = || things.lock().next();
+    let some = |()| {
+        let mut done = Vec::new();
+        while let Some((number, thing)) = next() {
+            done.push((number, work(thing)));
+        }
+        done
+    };
+    let mut done: Vec<_> = side_by_side(vec![(); threads], some).into_iter().flatten().collect();
+    done.sort_unstable_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, done)| done).collect()
 }
 
 /// Splits a slice into `count` consecutive parts of about the same length; none is empty.
@@ -121,6 +144,15 @@ mod tests {
         assert_eq!(side_by_side((0..9).collect(), |number| number * 2), [0, 2, 4, 6, 8, 10, 12, 14, 16]);
         assert_eq!(side_by_side(Vec::<u8>::new(), |number| number), Vec::<u8>::new());
         let panicked = std::panic::catch_unwind(|| side_by_side(vec![1, 0], |number| 1 / number));
+        assert!(panicked.is_err());
+        for threads in [1, 2, 5] {
+            assert_eq!(
+                in_turn((0..9).collect(), threads, |number| number * 2),
+                [0, 2, 4, 6, 8, 10, 12, 14, 16]
+            );
+            assert_eq!(in_turn(Vec::<u8>::new(), threads, |number| number), Vec::<u8>::new());
+        }
+        let panicked = std::panic::catch_unwind(|| in_turn(vec![0, 1, 1], 2, |number| 1 / number));
         assert!(panicked.is_err());
         assert_eq!(parts(&[1, 2, 3, 4, 5], 2), [&[1, 2, 3][..], &[4, 5]]);
         assert_eq!(parts(&[0; 0], 3), [&[0; 0]; 0]);

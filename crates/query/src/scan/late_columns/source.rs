@@ -24,6 +24,9 @@ use std::sync::Arc;
 
 /// Columns are decoded late if at most this share of the rows passes.
 const SHARE_MAX: f64 = 0.03;
+/// The same where the filters look keys up in a join's hash table, which the join does again with the rows that are left: each row costs more to
+/// ask, and rows that are left are all over the file.
+const SHARE_OF_JOIN_MAX: f64 = 0.005;
 /// A filter is asked by the reader if it leaves at most this share of the rows.
 const SHARE_ASKED_MAX: f64 = 0.5;
 
@@ -191,6 +194,8 @@ struct Filters {
     /// first.
     asked: Vec<(f64, BTreeSet<usize>, Arc<dyn PhysicalExpr>)>,
     others: Vec<Arc<dyn PhysicalExpr>>,
+    /// Whether any that is asked is of a join.
+    is_of_join: bool,
     may_change: bool,
 }
 
@@ -199,29 +204,39 @@ impl Filters {
         let rows = rows(config);
         let (statistics, schema) = (config.statistics(), config.file_source().table_schema().table_schema());
         let mut of_columns: BTreeMap<BTreeSet<usize>, Vec<Arc<dyn PhysicalExpr>>> = BTreeMap::new();
-        let (mut others, mut may_change) = (Vec::new(), false);
+        let (mut others, mut of_joins, mut may_change) = (Vec::new(), BTreeSet::new(), false);
         for filter in split_conjunction(filter) {
-            if matches!(DynamicFilterTracking::classify(filter), DynamicFilterTracking::Watching(_)) {
-                may_change = true;
-                others.push(Arc::clone(filter));
-                continue;
+            let columns: BTreeSet<usize> =
+                collect_columns(filter).iter().map(|column| column.index()).collect();
+            match DynamicFilterTracking::classify(filter) {
+                DynamicFilterTracking::Watching(_) => {
+                    may_change = true;
+                    others.push(Arc::clone(filter));
+                    continue;
+                }
+                DynamicFilterTracking::AllComplete => {
+                    of_joins.insert(columns.clone());
+                }
+                DynamicFilterTracking::Static => {}
             }
-            let columns = collect_columns(filter).iter().map(|column| column.index()).collect();
             let same = of_columns.entry(columns).or_default();
             if !same.contains(filter) {
                 same.push(Arc::clone(filter));
             }
         }
-        let mut asked = Vec::new();
+        let (mut asked, mut is_of_join) = (Vec::new(), false);
         for (columns, filters) in of_columns {
             let all = conjunction(filters.clone());
             match share(&all, &statistics, rows, schema) {
-                Some(share) if share <= SHARE_ASKED_MAX => asked.push((share, columns, all)),
+                Some(share) if share <= SHARE_ASKED_MAX => {
+                    is_of_join |= of_joins.contains(&columns);
+                    asked.push((share, columns, all));
+                }
                 _ => others.extend(filters),
             }
         }
         asked.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
-        Self { asked, others, may_change }
+        Self { asked, others, is_of_join, may_change }
     }
 
     /// The filters for the reader, and the counts of the first. `None`: too many rows pass, or few other columns are
@@ -231,7 +246,8 @@ impl Filters {
         let columns: BTreeSet<usize> =
             self.asked.iter().flat_map(|(_, columns, _)| columns).copied().collect();
         let has_others = shown.is_none_or(|shown| shown.difference(&columns).count() >= columns.len());
-        if self.asked.is_empty() || share > SHARE_MAX || !has_others {
+        let most = if self.is_of_join { SHARE_OF_JOIN_MAX } else { SHARE_MAX };
+        if self.asked.is_empty() || share > most || !has_others {
             return None;
         }
         let first = Arc::new(Tally::default());

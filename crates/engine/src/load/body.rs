@@ -7,6 +7,8 @@ pub(crate) mod parts;
 pub(crate) mod reader;
 mod rows;
 mod segments;
+#[cfg(test)]
+mod testing;
 pub(crate) mod time;
 
 use tributary_types::{ErrorCode, SqlError};

@@ -1,15 +1,14 @@
 //! Whole loads of Parquet bodies, in parallel on every machine.
 
 use super::*;
-use crate::load::body::reader::{Mapping, RowReader};
-use crate::load::body::time::LoadTime;
-use crate::load::partial_update::Updates;
+use crate::load::body::reader::RowReader;
+use crate::load::body::testing::reader;
 use crate::testing::{TestEngine, wait_until};
 use arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray};
-use tributary_decode::{BodyFormat, ColumnarFormat, FieldNames};
+use tributary_decode::{BodyFormat, ColumnarFormat};
 use tributary_files::{Output, PageCompression, Properties};
 use tributary_table::Table;
-use tributary_types::{Egress, Live, PartitionNames};
+use tributary_types::{Egress, Live};
 
 /// Three parts.
 const ROWS: i32 = 200_000;
@@ -56,21 +55,8 @@ async fn read(
     body: &[u8],
     interrupt: Interrupt<'_>,
 ) -> (RowReader, LoadSink, Result<(), ReadError>) {
-    let def = table.def();
-    let mapping = Mapping {
-        columns: None,
-        where_expr: None,
-        source_where: None,
-        deletes: false,
-        updates: Updates::Whole,
-        unnamed_fields: FieldNames::Numbered,
-        partitions: &PartitionNames::Any,
-    };
-    let time = LoadTime::of(&test.engine.loads, Some("UTC")).expect("a zone");
-    let format = BodyFormat::Columnar(ColumnarFormat::Parquet);
-    let mut reader = RowReader::new(&test.engine.loads, &def, &mapping, &format, true, time)
-        .expect("its columns are known");
-    let mut sink = LoadSink::new(Arc::clone(table), Arc::clone(&def.schema), MIB);
+    let mut reader = reader(test, table, &BodyFormat::Columnar(ColumnarFormat::Parquet));
+    let mut sink = LoadSink::new(Arc::clone(table), Arc::clone(&table.def().schema), MIB);
     reader.feed(&test.engine.loads, &mut sink, body, Interrupt::NEVER).await.ok().expect("it is gathered");
     let ended = reader.end(&test.engine.loads, &mut sink, interrupt).await;
     (reader, sink, ended)

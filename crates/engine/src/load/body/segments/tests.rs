@@ -1,17 +1,16 @@
 //! Whole loads of lines, in parallel on every machine, compared with the same loads by one decoder.
 
 use super::*;
-use crate::load::body::reader::{Mapping, RowReader};
-use crate::load::body::time::LoadTime;
-use crate::load::partial_update::Updates;
+use crate::load::body::reader::RowReader;
+use crate::load::body::testing::reader;
 use crate::testing::{TestEngine, wait_until};
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use std::fmt::Write as _;
 use std::time::Duration;
-use tributary_decode::{BodyFormat, Counts, CsvFormat, CsvHeader, FieldNames, JsonFormat, blocks_to_batches};
+use tributary_decode::{BodyFormat, Counts, CsvFormat, CsvHeader, JsonFormat, blocks_to_batches};
 use tributary_table::Table;
-use tributary_types::{Live, PartitionNames};
+use tributary_types::Live;
 
 const MIB: u64 = 1 << 20;
 const ROWS: usize = 250_000;
@@ -61,21 +60,6 @@ fn json_body() -> Vec<u8> {
         written.expect("a string takes it");
     }
     body.into_bytes()
-}
-
-fn reader(test: &TestEngine, table: &Arc<Table>, format: &BodyFormat) -> RowReader {
-    let mapping = Mapping {
-        columns: None,
-        where_expr: None,
-        source_where: None,
-        deletes: false,
-        updates: Updates::Whole,
-        unnamed_fields: FieldNames::Numbered,
-        partitions: &PartitionNames::Any,
-    };
-    let time = LoadTime::of(&test.engine.loads, Some("UTC")).expect("a zone");
-    RowReader::new(&test.engine.loads, &table.def(), &mapping, format, true, time)
-        .expect("its columns are known")
 }
 
 /// The rows, counts and rejected rows of a body.

@@ -9,7 +9,7 @@ use datafusion::datasource::physical_plan::{
     FileGroup, FileOpener, FileScanConfig, FileSource, ParquetSource,
 };
 use datafusion::datasource::table_schema::TableSchema;
-use datafusion::physical_expr::expressions::DynamicFilterTracking;
+use datafusion::physical_expr::expressions::{Column, DynamicFilterTracking};
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, conjunction, split_conjunction};
@@ -206,8 +206,7 @@ impl Filters {
         let mut of_columns: BTreeMap<BTreeSet<usize>, Vec<Arc<dyn PhysicalExpr>>> = BTreeMap::new();
         let (mut others, mut of_joins, mut may_change) = (Vec::new(), BTreeSet::new(), false);
         for filter in split_conjunction(filter) {
-            let columns: BTreeSet<usize> =
-                collect_columns(filter).iter().map(|column| column.index()).collect();
+            let columns: BTreeSet<usize> = collect_columns(filter).iter().map(Column::index).collect();
             match DynamicFilterTracking::classify(filter) {
                 DynamicFilterTracking::Watching(_) => {
                     may_change = true;

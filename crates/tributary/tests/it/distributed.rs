@@ -294,10 +294,20 @@ fn a_query_whose_node_is_killed_after_the_first_rows_fails_in_our_words() {
     wait_for_nodes(&mut client, 2);
     let before = divided(&first);
     let query = format!("SELECT x.id, REPEAT(y.name, 1000), z.score {PAIRS}");
-    let (client, _) = send_until_it_runs_on(&first, &second, &query);
-    let mut answer = client.into_stream();
-    // Rows, and not only the names of their columns.
-    read_past(&mut answer, |bytes, _| bytes > 100_000);
+    let mut sent = None;
+    wait_until("the other node has rows to send", || {
+        let (client, _) = send_until_it_runs_on(&first, &second, &query);
+        let mut answer = client.into_stream();
+        // Rows, and not only the names of their columns. A node without rows is done by now, or soon.
+        read_past(&mut answer, |bytes, _| bytes > 100_000);
+        let begun = Instant::now();
+        while parts(&second) > 0.0 && begun.elapsed() < Duration::from_secs(2) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        sent = Some(answer).filter(|_| parts(&second) > 0.0);
+        sent.is_some()
+    });
+    let mut answer = sent.expect("it was waited for");
     assert!(divided(&first) > before);
     let failed = |server: &Server| server.metric("tributary_distributed_queries_total{outcome=\"failed\"}");
     let failed_before = failed(&first);

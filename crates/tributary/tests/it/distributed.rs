@@ -182,40 +182,31 @@ fn who_knows_no_token_computes_nothing_on_a_node() {
 }
 
 /// Some thousand million pairs.
-const PAIRS: &str = "FROM dt x JOIN dt y ON x.score % 7 = y.score % 7 JOIN dt z ON z.score % 7 = x.score % 7";
+const PAIRS: &str =
+    "FROM spread x JOIN spread y ON x.score % 7 = y.score % 7 JOIN spread z ON z.score % 7 = x.score % 7";
 
 /// Parts of others' queries that a node computes.
 fn parts(server: &Server) -> f64 {
     server.metric("tributary_distributed_parts_running ")
 }
 
-/// Sends a query that ends never, as far as a test can tell, from one node until a part of it runs on another. Which rows a node gets is
-/// up to the files, which may have been merged, and to chance; one without rows is done at once. Returns the connection that waits for the
-/// answer, and its id.
-fn send_until_it_runs_on(first: &Server, second: &Server, sql: &str) -> (Client, String) {
-    const POLLS: u32 = 10;
-    let mut sent = None;
-    wait_until("a part of the query runs on the other node", || {
-        if parts(second) > 0.0 {
-            // Of the last attempt, which was killed.
-            return false;
-        }
-        let mut client = first.connect_to("db");
-        let id = client.value("SELECT CONNECTION_ID()");
-        client.send(sql);
-        let (begun, mut seen) = (Instant::now(), 0);
-        while begun.elapsed() < Duration::from_secs(3) && seen < POLLS {
-            seen = if parts(second) > 0.0 { seen + 1 } else { 0 };
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        if seen == POLLS {
-            sent = Some((client, id));
-            return true;
-        }
-        first.connect_to("db").ok(&format!("KILL CONNECTION {id}"));
-        false
-    });
-    sent.expect("it was waited for")
+/// A table of a file for each of many partitions, which no compaction merges: however the bytes are divided, each node has rows of some.
+fn make_spread_table(writer: &Server) {
+    const PARTITIONS: u64 = 32;
+    const ROWS: u64 = 250;
+    let partition = |part| format!("PARTITION p{part} VALUES LESS THAN ('{}')", (part + 1) * ROWS);
+    let partitions = (0..PARTITIONS).map(partition).collect::<Vec<_>>().join(", ");
+    writer.connect_to("db").ok(&format!(
+        "CREATE TABLE spread (id INT NOT NULL, name VARCHAR(20), score INT) DUPLICATE KEY(id) \
+         PARTITION BY RANGE(id) ({partitions}) DISTRIBUTED BY HASH(id) BUCKETS 1"
+    ));
+    stream_load(writer, "spread", "off_mode", &csv(0, PARTITIONS * ROWS));
+}
+
+/// Sends a query that has no end, as far as a test can tell, and waits until a part of it runs on the other node.
+fn send_divided(client: &mut Client, second: &Server, sql: &str) {
+    client.send(sql);
+    wait_until("a part of it runs on the other node", || parts(second) > 0.0);
 }
 
 /// Time that a process has had a processor, in ticks of a hundredth of a second.
@@ -229,13 +220,15 @@ fn ticks(server: &Server) -> u64 {
 #[test]
 fn a_killed_query_that_is_divided_ends_on_all_nodes() {
     let cluster = Cluster::new();
-    let _writer = writer(&cluster, &[]);
+    let writer = writer(&cluster, &[]);
+    make_spread_table(&writer);
     let (first, second) = (cluster.reader(&ON), cluster.reader(&ON));
     let mut client = first.connect_to("db");
     client.ok("SYNC");
     wait_for_nodes(&mut client, 2);
+    let id = client.value("SELECT CONNECTION_ID()");
     let query = format!("SELECT COUNT(*), SUM(x.score * y.score) {PAIRS}");
-    let (mut client, id) = send_until_it_runs_on(&first, &second, &query);
+    send_divided(&mut client, &second, &query);
     let mut other = first.connect_to("db");
     let begun = Instant::now();
     other.ok(&format!("KILL QUERY {id}"));
@@ -287,28 +280,17 @@ fn a_frozen_node_delays_a_query_and_does_not_hinder_it() {
 #[test]
 fn a_query_whose_node_is_killed_after_the_first_rows_fails_in_our_words() {
     let cluster = Cluster::new();
-    let _writer = writer(&cluster, &[]);
+    let writer = writer(&cluster, &[]);
+    make_spread_table(&writer);
     let (first, mut second) = (cluster.reader(&ON), cluster.reader(&ON));
     let mut client = first.connect_to("db");
     client.ok("SYNC");
     wait_for_nodes(&mut client, 2);
-    let before = divided(&first);
     let query = format!("SELECT x.id, REPEAT(y.name, 1000), z.score {PAIRS}");
-    let mut sent = None;
-    wait_until("the other node has rows to send", || {
-        let (client, _) = send_until_it_runs_on(&first, &second, &query);
-        let mut answer = client.into_stream();
-        // Rows, and not only the names of their columns. A node without rows is done by now, or soon.
-        read_past(&mut answer, |bytes, _| bytes > 100_000);
-        let begun = Instant::now();
-        while parts(&second) > 0.0 && begun.elapsed() < Duration::from_secs(2) {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        sent = Some(answer).filter(|_| parts(&second) > 0.0);
-        sent.is_some()
-    });
-    let mut answer = sent.expect("it was waited for");
-    assert!(divided(&first) > before);
+    send_divided(&mut client, &second, &query);
+    let mut answer = client.into_stream();
+    // Rows, and not only the names of their columns.
+    read_past(&mut answer, |bytes, _| bytes > 100_000);
     let failed = |server: &Server| server.metric("tributary_distributed_queries_total{outcome=\"failed\"}");
     let failed_before = failed(&first);
     let port = second.flight_port();

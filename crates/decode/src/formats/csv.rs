@@ -7,6 +7,7 @@
 //! [`CsvStrings`] through the query engine.
 
 mod enclosed;
+mod marks;
 mod row;
 mod split;
 mod strings;

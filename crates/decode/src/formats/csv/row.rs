@@ -26,6 +26,14 @@ pub(super) struct Field {
     pub(super) is_enclosed: bool,
 }
 
+impl Field {
+    /// A field as it is in the line.
+    #[inline]
+    pub(super) fn plain(start: usize, end: usize) -> Self {
+        Self { start: start as u32, end: end as u32, is_unescaped: false, is_enclosed: false }
+    }
+}
+
 /// A line and its fields.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'a> {

@@ -2,9 +2,11 @@
 //!
 //! Without `enclose` the last line delimiter of a chunk is searched for once, from the end;
 //! everything before it is complete lines, which are split in place, and only the rest of a line is
-//! carried to the next chunk. With `enclose` see [`super::enclosed`].
+//! carried to the next chunk. If one byte ends a line and one a field, both are found in one pass. With `enclose` see
+//! [`super::enclosed`].
 
 use super::enclosed::EnclosedSplitter;
+use super::marks::Marks;
 use super::row::{Field, LineRules, Row, RowSink};
 use super::{CsvFormat, LINE_BYTES_MAX};
 use crate::formats::body::held_bytes;
@@ -191,6 +193,10 @@ impl PlainSplitter {
             Separator::Bytes(_) => buffer.len(),
         };
         let is_text = !self.rules.cuts_characters() && std::str::from_utf8(&buffer[..complete]).is_ok();
+        if let Some(marks) = self.marks() {
+            self.marked_lines(marks, &buffer[..complete], is_text, sink);
+            return complete;
+        }
         let mut start = 0;
         while let Some(length) = self.delimiter.find(&buffer[start..]) {
             self.line(&buffer[start..start + length], is_text, sink);
@@ -199,20 +205,69 @@ impl PlainSplitter {
         start
     }
 
+    /// The bytes that end a field and a line, if these are one each.
+    fn marks(&self) -> Option<Marks> {
+        match (&self.separator, &self.delimiter) {
+            // One that ends fields is none of a line's end.
+            (Separator::Byte(b'\r'), _) => None,
+            (&Separator::Byte(one), &Separator::Byte(other)) => Some(Marks { one, other }),
+            _ => None,
+        }
+    }
+
+    /// Complete lines, which are found together with their fields.
+    fn marked_lines(&mut self, marks: Marks, lines: &[u8], is_text: bool, sink: &mut impl RowSink) {
+        let (mut line, mut field) = (0, 0);
+        self.fields.clear();
+        marks.each(lines, |at| {
+            if lines[at] != marks.other {
+                self.fields.push(Field::plain(field, at - line));
+                field = at + 1 - line;
+                return;
+            }
+            self.marked_line(&lines[line..at], field, is_text, sink);
+            self.fields.clear();
+            (line, field) = (at + 1, 0);
+        });
+    }
+
+    /// One line, of which all fields but the last are known; that one begins at `last`.
+    #[inline]
+    fn marked_line(&mut self, line: &[u8], last: usize, is_text: bool, sink: &mut impl RowSink) {
+        if !self.rules.are_later() {
+            return self.line(line, is_text, sink);
+        }
+        let line = self.without_carriage_return(line);
+        if line.is_empty() {
+            return;
+        }
+        self.fields.push(Field::plain(last, line.len()));
+        self.give(line, is_text, sink);
+    }
+
+    #[inline]
+    fn without_carriage_return<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+        if self.drops_carriage_return { line.strip_suffix(b"\r").unwrap_or(line) } else { line }
+    }
+
     /// One line. `is_text`: it is known to be UTF-8.
     #[inline]
     fn line(&mut self, line: &[u8], is_text: bool, sink: &mut impl RowSink) {
-        let mut line = &line[self.rules.mark_bytes(line)..];
+        let line = &line[self.rules.mark_bytes(line)..];
         if self.rules.skips() {
             return;
         }
-        if self.drops_carriage_return {
-            line = line.strip_suffix(b"\r").unwrap_or(line);
-        }
+        let line = self.without_carriage_return(line);
         if line.is_empty() {
             return;
         }
         self.split(line);
+        self.give(line, is_text, sink);
+    }
+
+    /// Gives a line, whose fields are known, to `sink`.
+    #[inline]
+    fn give(&self, line: &[u8], is_text: bool, sink: &mut impl RowSink) {
         let row = Row::new(line, &[], &self.fields);
         if !is_text && !self.rules.is_text(&row) && !sink.holds(&row) {
             return sink.bad_encoding(line);
@@ -228,12 +283,7 @@ impl PlainSplitter {
         let width = self.separator.len();
         let fields = &mut self.fields;
         let mut field = |end: usize| {
-            fields.push(Field {
-                start: start as u32,
-                end: end as u32,
-                is_unescaped: false,
-                is_enclosed: false,
-            });
+            fields.push(Field::plain(start, end));
             start = end + width;
         };
         match &self.separator {

@@ -373,6 +373,43 @@ fn the_decoder_and_the_csv_crate_read_the_same_from_generated_bodies() {
     }
 }
 
+#[test]
+fn lines_without_quotes_are_read_as_the_csv_crate_reads_them() {
+    let table = texts(3);
+    let mut random = StdRng::seed_from_u64(12);
+    let pieces = ["a", "é", "漢", "1", " ", "\"", "a text of many bytes"];
+    for ends in [b"\n", b"\x02"] {
+        for _ in 0..200 {
+            let mut body = Vec::new();
+            for _ in 0..random.random_range(1..40) {
+                for field in 0..3 {
+                    for _ in 0..random.random_range(0..6) {
+                        body.extend_from_slice(pieces.choose(&mut random).unwrap().as_bytes());
+                    }
+                    let end: &[u8] = match (field, ends) {
+                        (0 | 1, _) => b",",
+                        (_, b"\n") if random.random() => b"\r\n",
+                        _ => ends,
+                    };
+                    body.extend_from_slice(end);
+                }
+            }
+            let mut reader = csv::ReaderBuilder::new();
+            if ends != b"\n" {
+                reader.terminator(csv::Terminator::Any(ends[0]));
+            }
+            let mut reader = reader.has_headers(false).quoting(false).from_reader(&body[..]);
+            let expected: Vec<String> =
+                reader.records().map(|record| record.unwrap().iter().collect::<Vec<_>>().join("|")).collect();
+            let format = CsvFormat { line_delimiter: ends.to_vec(), ..commas() };
+            for chunk_bytes in [random.random_range(1..200), body.len()] {
+                let decoded = load_in(&table, &format, &body, chunk_bytes);
+                assert_eq!(lines(&table, &decoded), expected, "{:?}", String::from_utf8_lossy(&body));
+            }
+        }
+    }
+}
+
 /// The fields of a body as texts, with their names first.
 fn strings(names: FieldNames<'_>, format: &CsvFormat, body: &[u8]) -> (Vec<Vec<String>>, CsvStrings) {
     let read = |chunks: Vec<&[u8]>| {

@@ -10,6 +10,7 @@ mod show;
 mod views;
 
 use crate::arithmetic::with_cheap_arithmetic;
+use crate::computed_once;
 use crate::context::{SettledSnapshots, StatementContext, Within, names_hidden};
 use crate::deep::{OnDeepStack, planned};
 use crate::distributed::nodes::Nodes;
@@ -185,6 +186,7 @@ impl QueryEngine {
             .with_analyzer_rules(interleaved(analyzer.rules, &(Arc::new(StopRule) as _)))
             .with_physical_optimizer_rules(interleaved(physical_rules, &(Arc::new(StopRule) as _)))
             .with_optimizer_rules(optimizer_rules)
+            .with_query_planner(Arc::new(computed_once::Planner))
             .build();
         let mut planners: Vec<_> = vec![Arc::new(OperatorPlanner) as _];
         planners.extend(state.expr_planners().iter().cloned());

@@ -19,6 +19,7 @@ use crate::error::{plan_error, table_error};
 use crate::explain::{self, ReadTables};
 use crate::functions::dates::zone::{self, SessionZone};
 use crate::join_order::{AsWritten, with_join_order};
+use crate::key_arrays::{self, PLACES_ALWAYS};
 use crate::meaning::lateral_views::LateralViews;
 use crate::meaning::operators::{CoercionRule, OperatorPlanner};
 use crate::meaning::rewrite::Rewritten;
@@ -173,6 +174,7 @@ impl QueryEngine {
         analyzer.rules.splice(0..0, [Arc::new(UnnestRule) as _, Arc::new(CoercionRule) as _]);
         analyzer.rules.extend(analyzer_rules(in_use));
         let mut physical_rules = with_text_views(physical_rules(in_use));
+        physical_rules.push(key_arrays::rule());
         physical_rules.push(late_columns());
         physical_rules.push(conditions_apart());
         physical_rules.push(joins_give_way());
@@ -618,6 +620,7 @@ fn config(target_partitions: usize) -> SessionConfig {
         (COLLECTED_BYTES / partitions).max(optimizer.hash_join_single_partition_threshold);
     optimizer.hash_join_single_partition_threshold_rows =
         (COLLECTED_ROWS / partitions).max(optimizer.hash_join_single_partition_threshold_rows);
+    options.execution.perfect_hash_join_small_build_threshold = PLACES_ALWAYS;
     options.sql_parser.enable_ident_normalization = false;
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.map_string_types_to_utf8view = false;

@@ -102,7 +102,7 @@ fn address(array: &ArrayRef) -> usize {
 }
 
 /// Steps that hand rows on: between threads, in other pieces, or counted.
-const HANDS_ON: [&str; 7] = [
+const HANDS_ON: [&str; 8] = [
     "CooperativeExec",
     "CoalescePartitionsExec",
     "CoalesceBatchesExec",
@@ -110,6 +110,7 @@ const HANDS_ON: [&str; 7] = [
     "Unknown",
     "CountedForPauses",
     "CutForPauses",
+    "KeyArray",
 ];
 
 /// A function that makes a number of any value, as MySQL's do.

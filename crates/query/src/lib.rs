@@ -15,6 +15,7 @@ mod explain;
 mod facts;
 mod functions;
 mod join_order;
+mod key_arrays;
 mod meaning;
 mod model;
 mod namespace;

@@ -10,6 +10,7 @@ mod show;
 mod views;
 
 use crate::arithmetic::with_cheap_arithmetic;
+use crate::computed_once;
 use crate::context::{SettledSnapshots, StatementContext, Within, names_hidden};
 use crate::deep::{OnDeepStack, planned};
 use crate::distributed::nodes::Nodes;
@@ -18,6 +19,7 @@ use crate::error::{plan_error, table_error};
 use crate::explain::{self, ReadTables};
 use crate::functions::dates::zone::{self, SessionZone};
 use crate::join_order::{AsWritten, with_join_order};
+use crate::key_arrays::{self, PLACES_ALWAYS};
 use crate::meaning::lateral_views::LateralViews;
 use crate::meaning::operators::{CoercionRule, OperatorPlanner};
 use crate::meaning::rewrite::Rewritten;
@@ -172,6 +174,7 @@ impl QueryEngine {
         analyzer.rules.splice(0..0, [Arc::new(UnnestRule) as _, Arc::new(CoercionRule) as _]);
         analyzer.rules.extend(analyzer_rules(in_use));
         let mut physical_rules = with_text_views(physical_rules(in_use));
+        physical_rules.push(key_arrays::rule());
         physical_rules.push(late_columns());
         physical_rules.push(conditions_apart());
         physical_rules.push(joins_give_way());
@@ -185,6 +188,7 @@ impl QueryEngine {
             .with_analyzer_rules(interleaved(analyzer.rules, &(Arc::new(StopRule) as _)))
             .with_physical_optimizer_rules(interleaved(physical_rules, &(Arc::new(StopRule) as _)))
             .with_optimizer_rules(optimizer_rules)
+            .with_query_planner(Arc::new(computed_once::Planner))
             .build();
         let mut planners: Vec<_> = vec![Arc::new(OperatorPlanner) as _];
         planners.extend(state.expr_planners().iter().cloned());
@@ -616,6 +620,7 @@ fn config(target_partitions: usize) -> SessionConfig {
         (COLLECTED_BYTES / partitions).max(optimizer.hash_join_single_partition_threshold);
     optimizer.hash_join_single_partition_threshold_rows =
         (COLLECTED_ROWS / partitions).max(optimizer.hash_join_single_partition_threshold_rows);
+    options.execution.perfect_hash_join_small_build_threshold = PLACES_ALWAYS;
     options.sql_parser.enable_ident_normalization = false;
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.map_string_types_to_utf8view = false;

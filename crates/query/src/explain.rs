@@ -5,6 +5,7 @@
 //!
 //! Not here: the plan as the query engine has it, which EXPLAIN VERBOSE and EXPLAIN PHYSICAL PLAN show.
 
+use crate::computed_once::node::ComputedOnce;
 use crate::scan::provider::{ScanTraits, SnapshotProvider};
 use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
@@ -101,7 +102,7 @@ fn address(array: &ArrayRef) -> usize {
 }
 
 /// Steps that hand rows on: between threads, in other pieces, or counted.
-const HANDS_ON: [&str; 7] = [
+const HANDS_ON: [&str; 8] = [
     "CooperativeExec",
     "CoalescePartitionsExec",
     "CoalesceBatchesExec",
@@ -109,6 +110,7 @@ const HANDS_ON: [&str; 7] = [
     "Unknown",
     "CountedForPauses",
     "CutForPauses",
+    "KeyArray",
 ];
 
 /// A function that makes a number of any value, as MySQL's do.
@@ -186,8 +188,12 @@ fn steps(plan: &Arc<dyn ExecutionPlan>, tables: &ReadTables, above: &mut Duratio
         return plan.children().into_iter().flat_map(|child| steps(child, tables, above)).collect();
     };
     let mut took = took;
+    let takes = |plan: &Arc<dyn ExecutionPlan>| {
+        plan.downcast_ref::<ComputedOnce>().is_none_or(ComputedOnce::computes)
+    };
+    let children = if takes(plan) { plan.children() } else { Vec::new() };
     let mut inputs: Vec<Step> =
-        plan.children().into_iter().flat_map(|child| steps(child, tables, &mut took)).collect();
+        children.into_iter().flat_map(|child| steps(child, tables, &mut took)).collect();
     let mut rows = metrics.as_ref().and_then(MetricsSet::output_rows);
     let mut step_text = text;
     let mut scan = None;
@@ -264,6 +270,13 @@ fn text(plan: &dyn ExecutionPlan) -> Option<String> {
     if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
         return aggregate_text(aggregate);
     }
+    if let Some(once) = plan.downcast_ref::<ComputedOnce>() {
+        let rows = first_text(once);
+        return Some(match once.computes() {
+            true => format!("Once for all steps with the rows of: {rows}"),
+            false => format!("Rows of an equal step: {rows}"),
+        });
+    }
     Some(if let Some(filter) = plan.downcast_ref::<FilterExec>() {
         format!("Filter: {}", plain(filter.predicate()))
     } else if let Some(sort) = plan.downcast_ref::<SortExec>() {
@@ -310,6 +323,15 @@ fn text(plan: &dyn ExecutionPlan) -> Option<String> {
 /// A step that has no words of its own here, as the query engine shows it.
 fn other(plan: &dyn ExecutionPlan) -> String {
     displayable(plan).one_line().to_string().trim().to_owned()
+}
+
+/// The words for the first step below that has any.
+fn first_text(plan: &dyn ExecutionPlan) -> String {
+    let first = plan
+        .children()
+        .into_iter()
+        .find_map(|child| Some(text(child.as_ref()).unwrap_or_else(|| first_text(child.as_ref()))));
+    first.unwrap_or_default()
 }
 
 fn aggregate_text(aggregate: &AggregateExec) -> Option<String> {

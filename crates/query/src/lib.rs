@@ -5,6 +5,7 @@
 //! one version. All use of DataFusion is in this crate; the origin of rows and the bytes of protocols are not its business.
 
 mod arithmetic;
+mod computed_once;
 mod context;
 mod deep;
 mod distributed;
@@ -14,6 +15,7 @@ mod explain;
 mod facts;
 mod functions;
 mod join_order;
+mod key_arrays;
 mod meaning;
 mod model;
 mod namespace;

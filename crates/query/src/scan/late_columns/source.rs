@@ -241,7 +241,7 @@ impl Filters {
     /// The filters for the reader, and the counts of the first. `None`: too many rows pass, or few other columns are
     /// `shown`; without that, all are.
     fn sieves(&self, shown: Option<&BTreeSet<usize>>) -> Option<(Arc<dyn PhysicalExpr>, Arc<Tally>)> {
-        let share: f64 = self.asked.iter().map(|(share, ..)| share).product();
+        let share = share_of_all(self.asked.iter().map(|(share, columns, _)| (*share, columns)));
         let columns: BTreeSet<usize> =
             self.asked.iter().flat_map(|(_, columns, _)| columns).copied().collect();
         let has_others = shown.is_none_or(|shown| shown.difference(&columns).count() >= columns.len());
@@ -260,5 +260,33 @@ impl Filters {
             .iter()
             .map(|filter| -> Arc<dyn PhysicalExpr> { Arc::new(Sieve::of_bounds(Arc::clone(filter))) });
         Some((conjunction(asked.chain(bounds)), first))
+    }
+}
+
+/// The share of the rows that pass all filters, of which the one with the least share comes first. Filters that have no column
+/// in common are independent. Others are not: a join with lines by their part and supplier leaves hardly fewer than one by their
+/// part before it, and only the first counts.
+fn share_of_all<'a>(filters: impl Iterator<Item = (f64, &'a BTreeSet<usize>)>) -> f64 {
+    let (mut of_all, mut counted) = (1.0, BTreeSet::new());
+    for (share, columns) in filters {
+        if columns.is_disjoint(&counted) {
+            of_all *= share;
+            counted.extend(columns);
+        }
+    }
+    of_all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_of_a_common_column_are_not_independent() {
+        let [part, part_and_supplier, day] = [vec![1], vec![1, 2], vec![5]].map(BTreeSet::from_iter);
+        let all = |filters: &[(f64, &BTreeSet<usize>)]| share_of_all(filters.iter().copied());
+        assert!((all(&[(0.01, &part), (0.5, &day)]) - 0.005).abs() < 1e-9);
+        assert!((all(&[(0.01, &part_and_supplier), (0.05, &part)]) - 0.01).abs() < 1e-9);
+        assert!((all(&[(0.01, &part_and_supplier), (0.05, &part), (0.5, &day)]) - 0.005).abs() < 1e-9);
     }
 }

@@ -28,6 +28,11 @@ pub trait Passes: Clone + fmt::Debug + Send + Sync + 'static {
         true
     }
 
+    /// The context in which the input runs.
+    fn context(&self, context: Arc<TaskContext>) -> Arc<TaskContext> {
+        context
+    }
+
     /// The node's rows, from those of its input.
     fn rows(&self, input: SendableRecordBatchStream) -> SendableRecordBatchStream {
         input
@@ -96,7 +101,7 @@ impl<P: Passes> ExecutionPlan for PassThrough<P> {
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        Ok(self.passes.rows(self.input.execute(partition, context)?))
+        Ok(self.passes.rows(self.input.execute(partition, self.passes.context(context))?))
     }
 
     fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {

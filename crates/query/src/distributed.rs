@@ -9,6 +9,7 @@
 //! | `nodes` | the other nodes, and what they ask of this one |
 //! | `parts` | the parts that are computed here for others |
 //! | `same` | whether a plan arrives as it was sent |
+//! | `scans` | which task of a plan reads which pieces of data files |
 //! | `stays` | why a query stays on its node |
 //! | `worker` | the sessions in which parts of other nodes' plans run |
 //!
@@ -24,6 +25,7 @@ pub mod functions;
 pub mod nodes;
 mod parts;
 pub mod same;
+pub mod scans;
 pub mod stays;
 pub mod worker;
 

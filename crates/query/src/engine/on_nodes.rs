@@ -14,6 +14,7 @@ use crate::distributed::failures::{after_rows, lost_node};
 use crate::distributed::functions::{Names, Stock, named};
 use crate::distributed::nodes::{Chosen, Nodes};
 use crate::distributed::same::{Scalars, bytes_read, check, check_steps, reads_memory};
+use crate::distributed::scans::divide;
 use crate::distributed::stays::Stays;
 use crate::distributed::worker::FUNCTIONS;
 use crate::error::external;
@@ -280,6 +281,7 @@ impl QueryEngine {
             .with_distributed_worker_resolver(chosen.clone())
             .with_distributed_channel_resolver(Channels(Arc::clone(self.nodes.peers())))
             .with_distributed_planner()
+            .with_distributed_scale_up_leaf_node_handler(divide)
             .with_distributed_passthrough_headers(headers)
             .and_then(|builder| builder.with_distributed_file_scan_config_bytes_per_partition(part_bytes))
             .map_err(failed)?;

@@ -5,6 +5,7 @@ use futures::StreamExt;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -145,6 +146,13 @@ impl Cluster {
     }
 }
 
+/// The data files that each task of a divided scan reads, from the lines of EXPLAIN.
+fn files_of_tasks(plan: &str) -> Vec<BTreeSet<&str>> {
+    let tasks = plan.lines().filter(|line| line.contains(": DataSourceExec: file_groups="));
+    let is_file = |word: &&str| word.ends_with(".parquet");
+    tasks.map(|line| line.split([' ', ',', '[', ']', ':']).filter(is_file).collect()).collect()
+}
+
 fn sorted(sql: &str, mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
     if !sql.contains("ORDER BY") {
         rows.sort();
@@ -219,6 +227,28 @@ async fn answers_are_those_of_one_node_however_many_parts_there_are() {
         assert!(whole.is_empty(), "{}", whole.join("\n"));
         assert_eq!(cluster.count("given_up"), 0);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn row_groups_are_divided_evenly_among_nodes_and_each_is_read_by_one() {
+    let mut cluster = Cluster::new(2, 1).await;
+    cluster.run(&["CREATE TABLE r (id BIGINT, s VARCHAR(40)) DUPLICATE KEY(id) DISTRIBUTED BY RANDOM"]).await;
+    // Files of one row group.
+    for part in 0..4 {
+        let rows = format!(
+            "SELECT number * 4 + {part}, CONCAT('text ', number) FROM numbers(\"number\" = \"3000\")"
+        );
+        cluster.run(&[&format!("INSERT INTO r {rows}"), "FLUSH r"]).await;
+    }
+    let query = "SELECT id % 7, COUNT(*), MAX(s) FROM r GROUP BY id % 7";
+    let plan = cluster.explained(query).await;
+    let tasks = files_of_tasks(&plan);
+    assert_eq!(tasks.iter().map(BTreeSet::len).collect::<Vec<_>>(), [2, 2], "{plan}");
+    assert!(tasks[0].is_disjoint(&tasks[1]), "{plan}");
+    assert_eq!(cluster.explained(query).await, plan);
+    cluster.check(query).await;
+    cluster.run(&["DELETE FROM r WHERE id % 3 = 1"]).await;
+    cluster.check(query).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -11,6 +11,7 @@
 //! | `same` | whether a plan arrives as it was sent |
 //! | `scans` | which task of a plan reads which pieces of data files |
 //! | `stays` | why a query stays on its node |
+//! | `windows` | functions over windows of rows: what the library does not write of them |
 //! | `worker` | the sessions in which parts of other nodes' plans run |
 //!
 //! Invariant: a plan of which any part is not known to arrive as it was sent does not travel at all. The planner, the exchange of
@@ -27,6 +28,7 @@ mod parts;
 pub mod same;
 pub mod scans;
 pub mod stays;
+mod windows;
 pub mod worker;
 
 pub use codec::NodeCodec;

@@ -22,6 +22,7 @@ use crate::functions::dates::zone::{self, SessionZone};
 use crate::model::SessionView;
 use crate::run::memory;
 use crate::scan::provider::Travels;
+use crate::workarounds::physical::forgotten::released;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::{DataFusionError, Result};
@@ -201,7 +202,7 @@ impl QueryEngine {
         let _place = self.places.acquire().await;
         let planned = state.query_planner().create_physical_plan(optimized, &***state);
         let planned = OnDeepStack::new(planned, session.stop.as_ref()).await;
-        planned.map_err(|error| Stays::Differs(error.strip_backtrace()))
+        planned.and_then(released).map_err(|error| Stays::Differs(error.strip_backtrace()))
     }
 
     /// The value of a scalar subquery, by the nodes if it can be divided.

@@ -284,7 +284,8 @@ impl ExecutionPlan for VersionFiles {
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
+        // No sort moves down between the node and its scan.
+        vec![false]
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {

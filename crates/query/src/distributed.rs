@@ -9,7 +9,9 @@
 //! | `nodes` | the other nodes, and what they ask of this one |
 //! | `parts` | the parts that are computed here for others |
 //! | `same` | whether a plan arrives as it was sent |
+//! | `scans` | which task of a plan reads which pieces of data files |
 //! | `stays` | why a query stays on its node |
+//! | `windows` | functions over windows of rows: what the library does not write of them |
 //! | `worker` | the sessions in which parts of other nodes' plans run |
 //!
 //! Invariant: a plan of which any part is not known to arrive as it was sent does not travel at all. The planner, the exchange of
@@ -24,7 +26,9 @@ pub mod functions;
 pub mod nodes;
 mod parts;
 pub mod same;
+pub mod scans;
 pub mod stays;
+mod windows;
 pub mod worker;
 
 pub use codec::NodeCodec;

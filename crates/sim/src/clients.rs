@@ -281,6 +281,7 @@ pub fn answered(
                     Kind::Sync => &mut counts.acknowledged_sync,
                     Kind::Off => &mut counts.acknowledged_off,
                     Kind::TwoPhase => &mut counts.prepared,
+                    Kind::Foreign => &mut counts.foreign,
                 };
                 *count += 1;
                 counts.rows += rows;

@@ -43,6 +43,8 @@ counts! {
     backups: "backups",
     restored: "backups restored",
     verified: "tables compared with their logs",
+    foreign: "loads of another engine",
+    foreign_removals: "files removed by another engine",
     records: "records of the server stored",
     unanswered: "loads without an answer",
     rows: "rows acknowledged",

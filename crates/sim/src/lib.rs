@@ -18,6 +18,7 @@ mod clients;
 mod counts;
 pub mod deletes;
 mod dice;
+mod engines;
 pub mod feeds;
 pub mod folds;
 pub mod increments;

@@ -28,6 +28,8 @@ pub enum Kind {
     Sync,
     Off,
     TwoPhase,
+    /// By another engine, into the table's Delta log.
+    Foreign,
 }
 
 /// The known fate of a load.
@@ -143,6 +145,8 @@ pub struct Model {
     deletions: Deletions,
     winners: Winners,
     recycled: Recycled,
+    /// Tables that were truncated, at least in part.
+    wiped: BTreeSet<TableId>,
     /// Loads of one transaction.
     together: Vec<[LoadId; 2]>,
 }
@@ -200,7 +204,8 @@ impl Model {
     /// A load is about to be sent.
     pub fn begin(&mut self, table: TableId, kind: Kind, rows: u64, label: Option<Label>) -> LoadId {
         self.next += 1;
-        let overlapped = self.overlaps(table, self.next);
+        let overlapped =
+            self.overlaps(table, self.next) || kind == Kind::Foreign && self.wiped.contains(&table);
         let place = Place::begins(self.order.tick());
         self.deletions.load_begins(table, self.next, rows);
         self.loads.insert(
@@ -266,12 +271,17 @@ impl Model {
             Kind::TwoPhase => Fate::Prepared,
             _ if load.fate == Fate::Removed => Fate::Removed,
             _ if load.overlapped => Fate::Loose,
-            Kind::Async if !load.seen => Fate::Promised,
+            Kind::Async | Kind::Foreign if !load.seen => Fate::Promised,
             _ => Fate::Visible,
         };
         if load.fate == Fate::Visible {
             load.place.visible(now);
         }
+    }
+
+    /// Records that an engine's load is in the table's log. The server shows it when it has read the log.
+    pub fn appended(&mut self, id: LoadId) {
+        self.is_acknowledged(id);
     }
 
     /// Records that the client was told that the load failed as a whole.
@@ -338,8 +348,15 @@ impl Model {
     /// A truncation that meets some of the loads, by their numbers, is about to be sent. One at a time per table.
     pub fn wipe_of_loads_begins(&mut self, table: TableId, is_met: impl Fn(LoadId) -> bool) {
         let mut wipe = Wipe::default();
+        self.wiped.insert(table);
         for (id, load) in self.loads.iter_mut().filter(|(id, load)| load.table == table && is_met(**id)) {
             match load.fate {
+                // The server may not have read of it yet.
+                Fate::Promised if load.kind == Kind::Foreign => {
+                    load.overlapped = true;
+                    load.fate = Fate::Loose;
+                    wipe.unsure.insert(*id);
+                }
                 Fate::Visible | Fate::Promised => drop(wipe.settled.insert(*id)),
                 Fate::Running | Fate::Unknown | Fate::Committing => {
                     load.overlapped = true;
@@ -385,6 +402,15 @@ impl Model {
         let (visible, others): (Vec<i64>, Vec<i64>) = rows.iter().partition(|row| is_visible(row));
         let disturbed = self.is_wiping(table);
         (!rows.is_empty()).then(|| (self.deletions.begins(table, visible, &others, disturbed), rows))
+    }
+
+    /// Records that an engine is about to remove a file with these rows. `None` if not every query shows all of them.
+    pub fn removal_begins(&mut self, table: TableId, rows: &[i64]) -> Option<DeletionId> {
+        if rows.is_empty() || !rows.iter().all(|row| self.is_certain(table, *row)) {
+            return None;
+        }
+        let disturbed = self.is_wiping(table);
+        Some(self.deletions.begins(table, rows.to_vec(), &[], disturbed))
     }
 
     /// Records that an update of some of these rows is about to be sent: of visible rows without a deletion, in whose place come the
@@ -864,7 +890,8 @@ impl Model {
     /// The loads that are promised now.
     #[must_use]
     pub fn promised(&self) -> Vec<LoadId> {
-        self.loads.iter().filter(|(_, load)| load.fate == Fate::Promised).map(|(id, _)| *id).collect()
+        let is_promised = |load: &Load| load.fate == Fate::Promised && load.kind != Kind::Foreign;
+        self.loads.iter().filter(|(_, load)| is_promised(load)).map(|(id, _)| *id).collect()
     }
 
     /// Checks a table after a recovery, and settles the unknown. Two-phase loads are settled by [`Model::settle_prepared`].

@@ -30,6 +30,8 @@ pub struct Plan {
     pub backups: bool,
     /// Whether tables are compared with logs and Delta tables.
     pub audits: bool,
+    /// Whether another engine commits to the tables' logs.
+    pub engines: bool,
     /// Whether killed processes were only frozen, and wake while the next one runs.
     pub wakes: bool,
     /// Every third action changes a table, and the catalog fails often.
@@ -85,6 +87,8 @@ impl Plan {
         // A restored backup is another server's.
         let wakes = beside.one_in(3) && !backups;
         let keeps_rows = beside.one_in(2);
+        // A backup does not have what an engine has done since, and a log of ours has nothing of it to be compared with.
+        let engines = beside.one_in(4) && !backups && !audits;
         let plan = Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
             unique_tables: dice.pick(&[0, 0, 50, 100]),
@@ -101,6 +105,7 @@ impl Plan {
             records,
             backups,
             audits,
+            engines,
             wakes,
             rounds: dice.between(2, 4),
             clients: dice.between(2, 6),
@@ -124,7 +129,13 @@ impl Plan {
             unreadable: if calm { 0 } else { dice.pick(&[0, 0, 20]) },
             lost_answers: if calm { 0 } else { dice.pick(&[0, 0, 40]) },
         };
+        let plan = if engines { plan.with_engines() } else { plan };
         if wakes { plan.with_sleepers(keeps_rows) } else { plan }
+    }
+
+    /// The plan in which all tables are such that another engine may write to them.
+    fn with_engines(self) -> Self {
+        Self { unique_tables: 0, aggregate_tables: 0, partitioned_tables: 0, ..self }
     }
 
     /// The plan in which processes are frozen rather than lost with their machine, and, if they keep rows, have much to flush when

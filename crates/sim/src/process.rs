@@ -197,12 +197,10 @@ impl Process {
     }
 }
 
-/// The storage root.
-///
-/// # Errors
-/// Never with the options that a plan can have.
-pub fn table_store(hardware: &Hardware, plan: &Plan) -> Result<TableStore, String> {
-    let options = StoreOptions {
+/// The options of the server's storage root.
+#[must_use]
+pub fn process_options(hardware: &Hardware, plan: &Plan) -> StoreOptions {
+    StoreOptions {
         node: "sim".to_owned(),
         epoch: hardware.epoch.load(Ordering::Relaxed),
         claim: plan.wakes.then(|| WriteClaim { id: "sim".to_owned(), is_takeover: true }),
@@ -214,7 +212,26 @@ pub fn table_store(hardware: &Hardware, plan: &Plan) -> Result<TableStore, Strin
         keep_log_ms: Live::new(plan.keep_removed_ms),
         compact_min_files: plan.compact_min_files,
         ..StoreOptions::default()
-    };
+    }
+}
+
+/// The storage root.
+///
+/// # Errors
+/// Never with the options that a plan can have.
+pub fn table_store(hardware: &Hardware, plan: &Plan) -> Result<TableStore, String> {
+    store_with(hardware, process_options(hardware, plan))
+}
+
+/// The storage root as somebody sees it who reads the tables of another.
+///
+/// # Errors
+/// Never with the options that a plan can have.
+pub fn follower(hardware: &Hardware, options: StoreOptions) -> Result<TableStore, String> {
+    store_with(hardware, StoreOptions { max_staleness: Some(Live::new(Duration::ZERO)), ..options })
+}
+
+fn store_with(hardware: &Hardware, options: StoreOptions) -> Result<TableStore, String> {
     let url = Url::parse("sim:///").map_err(|error| error.to_string())?;
     TableStore::with_object_store(Arc::new(hardware.store.clone()), url, options)
         .map_err(|error| error.to_string())

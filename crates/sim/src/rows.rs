@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tributary_decode::{Block, BlockBuilder};
-use tributary_table::{FoundRows, Snapshot, Table};
+use tributary_table::{FoundRows, LiveFile, Snapshot, Table};
 use tributary_types::{ColumnDef, DataType, HiddenColumn, KeyModel, TableDef, TableSchema};
 
 /// The text of a row, which shows whether it was read back unchanged. Texts are in another order than their rows.
@@ -277,6 +277,26 @@ impl Wanted {
             _ => false,
         }
     }
+}
+
+/// The rows of a data file, deleted ones included.
+///
+/// # Errors
+/// It cannot be read, in words.
+pub async fn of_file(
+    table: &Table,
+    snapshot: &Snapshot,
+    live: &LiveFile,
+    store: &dyn ObjectStore,
+    cache: &FileCache,
+) -> Result<Vec<i64>, String> {
+    let path =
+        table.object_root().and_then(|root| root.path_of(&live.file)).map_err(|error| error.to_string())?;
+    let got = store.get(&path).await.map_err(|error| error.to_string())?;
+    let bytes = got.bytes().await.map_err(|error| error.to_string())?;
+    let rules = Rules::of(&snapshot.def);
+    let read = cache.rows(path.as_ref(), &bytes, rules)?;
+    Ok(read.rows.iter().map(|row| row.id(rules.keys)).collect())
 }
 
 /// The positions of these rows in a snapshot's data files.

@@ -10,6 +10,7 @@ use crate::backups;
 use crate::clients::client;
 use crate::counts::Counts;
 use crate::dice::Dice;
+use crate::engines;
 use crate::feeds;
 use crate::machine::{Machine, Step};
 use crate::model::{Model, Shown, Violation};
@@ -140,6 +141,7 @@ pub fn run_with(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool, bug: Opti
         process: RefCell::new(None),
         sleepers: RefCell::default(),
         recorded: RefCell::default(),
+        entries: RefCell::default(),
         is_dead,
         violation: RefCell::new(None),
         backup: RefCell::new(None),
@@ -179,6 +181,7 @@ fn rounds(world: &Rc<World>) {
     for round in 0..world.plan.rounds {
         note!(world.trace, "round", round, 0, "{round}");
         backups::restore_sometimes(world);
+        let_engine_commit(world);
         if !start(world, true) || !work(world) {
             return;
         }
@@ -187,6 +190,17 @@ fn rounds(world: &Rc<World>) {
     backups::restore_sometimes(world);
     if start(world, false) {
         last_check(world);
+    }
+}
+
+/// Another engine commits while the server is away.
+fn let_engine_commit(world: &Rc<World>) {
+    if world.plan.engines {
+        world.hardware.disk.set_faults(Faults::default());
+        world.hardware.store.lose_answers(0);
+        if run_task(world, engines::while_away(Rc::clone(world))).is_err() {
+            world.violated("an engine cannot commit while the server is away".to_owned());
+        }
     }
 }
 
@@ -324,6 +338,7 @@ fn recovered(world: &Rc<World>, process: Process) -> bool {
             world.channels.borrow_mut().dropped(table);
         }
     }
+    engines::recovered(world);
     let of_task = Rc::clone(world);
     let checked = run_task(world, async move { check_tables(&of_task, &process).await });
     checked.is_ok()
@@ -466,6 +481,9 @@ fn work(world: &Rc<World>) -> bool {
     drop(ingest);
     if world.plan.backups {
         world.machine.spawn_local(backups::operator(Rc::clone(world)));
+    }
+    if world.plan.engines {
+        world.machine.spawn_local(engines::engine(Rc::clone(world)));
     }
     if world.plan.audits {
         world.machine.spawn_local(audits::auditor(Rc::clone(world)));

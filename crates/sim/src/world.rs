@@ -4,6 +4,7 @@ use crate::backups::Kept;
 use crate::channels::Channels;
 use crate::counts::Counts;
 use crate::dice::Dice;
+use crate::engines::{self, Entry};
 use crate::feeds::Feeds;
 use crate::increments::Increments;
 use crate::keyed::Keys;
@@ -47,6 +48,8 @@ pub struct World {
     pub sleepers: RefCell<Vec<Arc<Table>>>,
     /// Changes that they make when they wake.
     pub recorded: RefCell<Vec<Recorded>>,
+    /// Entries of another engine that the server may not have taken in.
+    pub entries: RefCell<Vec<Entry>>,
     /// The log or a directory could not be made durable: a server would have ended itself.
     pub is_dead: Arc<AtomicBool>,
     pub violation: RefCell<Option<Violation>>,
@@ -117,6 +120,7 @@ impl World {
         if self.process().table(table.id()).is_none() {
             return;
         }
+        engines::taken_in(self, table);
         let expected = self.model.borrow().expected(table.id());
         let outcome = match table.settled().await {
             Ok(snapshot) => {

@@ -3,12 +3,13 @@
 //! A plan names its functions. A node that reads it means by a name what the planner of this server means by it; whether that is the
 //! function in the plan is checked before the plan leaves ([`super::same`]).
 
+use super::windows::{Windowed, windowed};
 use crate::functions;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, exec_err};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::{AggregateUDF, ScalarUDF, Volatility};
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF, Volatility, WindowUDF};
 use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
@@ -23,13 +24,18 @@ const BETWEEN: char = ';';
 pub struct Stock {
     scalar: HashMap<String, Arc<ScalarUDF>>,
     aggregate: HashMap<String, Arc<AggregateUDF>>,
+    window: HashMap<String, Arc<WindowUDF>>,
 }
 
 impl Stock {
     /// The functions that a state has.
     #[must_use]
     pub fn of(state: &SessionState) -> Self {
-        Self { scalar: state.scalar_functions().clone(), aggregate: state.aggregate_functions().clone() }
+        Self {
+            scalar: state.scalar_functions().clone(),
+            aggregate: state.aggregate_functions().clone(),
+            window: state.window_functions().clone(),
+        }
     }
 }
 
@@ -47,6 +53,12 @@ pub fn named(plan: &Arc<dyn ExecutionPlan>) -> Result<(Names, Option<String>)> {
     plan.apply(|node| {
         if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
             names.0.extend(aggregate.aggr_expr().iter().map(|value| value.fun().name().to_owned()));
+        }
+        for function in windowed(node).iter().filter_map(Windowed::of) {
+            if function.volatility() == Volatility::Volatile {
+                volatile = Some(function.name().to_owned());
+            }
+            names.0.insert(function.name().to_owned());
         }
         node.apply_expressions(&mut |expr| {
             expr.apply(|expr| {
@@ -83,17 +95,20 @@ impl Names {
     /// # Errors
     /// There is no function of that name.
     pub fn known_by(&self, builder: SessionStateBuilder, stock: &Stock) -> Result<SessionStateBuilder> {
-        let (mut scalar, mut aggregate) = (Vec::new(), Vec::new());
+        let (mut scalar, mut aggregate, mut window) = (Vec::new(), Vec::new(), Vec::new());
         for name in &self.0 {
             let (value, group) =
                 (functions::scalar(name, &stock.scalar), functions::aggregate(name, &stock.aggregate));
-            if value.is_none() && group.is_none() {
+            let of_rows = stock.window.get(name).cloned();
+            if value.is_none() && group.is_none() && of_rows.is_none() {
                 return exec_err!("there is no function {name}");
             }
             scalar.extend(value);
             aggregate.extend(group);
+            window.extend(of_rows);
         }
-        Ok(builder.with_scalar_functions(scalar).with_aggregate_functions(aggregate))
+        let builder = builder.with_scalar_functions(scalar).with_aggregate_functions(aggregate);
+        Ok(builder.with_window_functions(window))
     }
 }
 

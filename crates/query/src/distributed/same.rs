@@ -5,6 +5,7 @@
 //! known that they may run in parts.
 
 use super::stays::Stays;
+use super::windows::{is_same_step, windowed};
 use crate::scan::provider::VersionFiles;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result};
@@ -14,6 +15,7 @@ use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
@@ -26,6 +28,8 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::scalar_subquery::ScalarSubqueryExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, displayable};
 use datafusion_distributed::DistributedCodec;
 use datafusion_proto::bytes::{
@@ -76,7 +80,9 @@ pub fn check_steps(plan: &Arc<dyn ExecutionPlan>, scalars: Scalars) -> Result<()
     let aggregate = plan.downcast_ref::<AggregateExec>();
     // Groups that are made at once need all rows in one place.
     let is_whole = aggregate.is_some_and(|aggregate| *aggregate.mode() == AggregateMode::Single);
+    // A union that takes parts with the same keys together, `InterleaveExec`, is not one of them.
     let is_known = plan.is::<AggregateExec>()
+        || plan.is::<BoundedWindowAggExec>()
         || plan.is::<CoalescePartitionsExec>()
         || plan.is::<CooperativeExec>()
         || plan.is::<FilterExec>()
@@ -87,6 +93,8 @@ pub fn check_steps(plan: &Arc<dyn ExecutionPlan>, scalars: Scalars) -> Result<()
         || plan.is::<RepartitionExec>()
         || plan.is::<SortExec>()
         || plan.is::<SortPreservingMergeExec>()
+        || plan.is::<UnionExec>()
+        || plan.is::<WindowAggExec>()
         || plan.is::<ScalarSubqueryExec>() && scalars == Scalars::AreKnownLater;
     if is_whole || !is_known {
         return Err(Stays::Step(plan.name().to_owned()));
@@ -120,7 +128,7 @@ fn difference(sent: &Arc<dyn ExecutionPlan>, read: &Arc<dyn ExecutionPlan>) -> R
     let name = sent.name();
     let line = |plan: &Arc<dyn ExecutionPlan>| displayable(plan.as_ref()).one_line().to_string();
     let (one, other) = (line(sent), line(read));
-    if name != read.name() || one != other {
+    if name != read.name() || one != other && windowed(sent).is_empty() {
         return Ok(Some(format!("{} became {}", one.trim(), other.trim())));
     }
     if sent.schema() != read.schema() {
@@ -164,6 +172,15 @@ fn expressions(plan: &Arc<dyn ExecutionPlan>) -> Result<Vec<Arc<dyn PhysicalExpr
     Ok(found)
 }
 
+/// Whether two calls of aggregates are the same in everything.
+pub(super) fn is_same_aggregate(one: &AggregateFunctionExpr, other: &AggregateFunctionExpr) -> bool {
+    one == other
+        && one.is_distinct() == other.is_distinct()
+        && one.ignore_nulls() == other.ignore_nulls()
+        && one.is_reversed() == other.is_reversed()
+        && one.order_bys() == other.order_bys()
+}
+
 /// Whether two steps of one kind agree in what is no expression.
 fn has_same_details(sent: &Arc<dyn ExecutionPlan>, read: &Arc<dyn ExecutionPlan>) -> bool {
     if let (Some(one), Some(other)) =
@@ -177,13 +194,10 @@ fn has_same_details(sent: &Arc<dyn ExecutionPlan>, read: &Arc<dyn ExecutionPlan>
         let values = || one.aggr_expr().iter().zip(other.aggr_expr());
         return one.aggr_expr().len() == other.aggr_expr().len()
             && one.mode() == other.mode()
-            && values().all(|(one, other)| {
-                one == other
-                    && one.is_distinct() == other.is_distinct()
-                    && one.ignore_nulls() == other.ignore_nulls()
-                    && one.is_reversed() == other.is_reversed()
-                    && one.order_bys() == other.order_bys()
-            });
+            && values().all(|(one, other)| is_same_aggregate(one, other));
+    }
+    if !windowed(sent).is_empty() {
+        return is_same_step(sent, read);
     }
     if let (Some(one), Some(other)) =
         (sent.downcast_ref::<HashJoinExec>(), read.downcast_ref::<HashJoinExec>())

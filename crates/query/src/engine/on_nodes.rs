@@ -14,6 +14,7 @@ use crate::distributed::failures::{after_rows, lost_node};
 use crate::distributed::functions::{Names, Stock, named};
 use crate::distributed::nodes::{Chosen, Nodes};
 use crate::distributed::same::{Scalars, bytes_read, check, check_steps, reads_memory};
+use crate::distributed::scans::divide;
 use crate::distributed::stays::Stays;
 use crate::distributed::worker::FUNCTIONS;
 use crate::error::external;
@@ -21,6 +22,7 @@ use crate::functions::dates::zone::{self, SessionZone};
 use crate::model::SessionView;
 use crate::run::memory;
 use crate::scan::provider::Travels;
+use crate::workarounds::physical::forgotten::released;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::{DataFusionError, Result};
@@ -200,7 +202,7 @@ impl QueryEngine {
         let _place = self.places.acquire().await;
         let planned = state.query_planner().create_physical_plan(optimized, &***state);
         let planned = OnDeepStack::new(planned, session.stop.as_ref()).await;
-        planned.map_err(|error| Stays::Differs(error.strip_backtrace()))
+        planned.and_then(released).map_err(|error| Stays::Differs(error.strip_backtrace()))
     }
 
     /// The value of a scalar subquery, by the nodes if it can be divided.
@@ -280,6 +282,7 @@ impl QueryEngine {
             .with_distributed_worker_resolver(chosen.clone())
             .with_distributed_channel_resolver(Channels(Arc::clone(self.nodes.peers())))
             .with_distributed_planner()
+            .with_distributed_scale_up_leaf_node_handler(divide)
             .with_distributed_passthrough_headers(headers)
             .and_then(|builder| builder.with_distributed_file_scan_config_bytes_per_partition(part_bytes))
             .map_err(failed)?;

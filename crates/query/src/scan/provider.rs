@@ -9,6 +9,7 @@ mod estimates;
 mod grown;
 pub(super) mod live_rows;
 mod pages;
+pub(crate) mod pieces;
 mod point;
 mod pruning;
 mod reader;
@@ -233,11 +234,8 @@ impl SnapshotProvider {
             return Ok(None);
         }
         if version_files::travels(state.config_options()) && self.scanned.table_partition_cols().is_empty() {
-            return self.travelling(state, columns, wanted, predicate).map(Some);
+            return self.travelling(state, columns, wanted, predicate).await.map(Some);
         }
-        let runtime = state.runtime_env();
-        let (store, footers) =
-            (runtime.object_store(&self.store_url)?, runtime.cache_manager.get_file_metadata_cache());
         // Deleted rows are left out behind the reader where it has to read nearly all rows anyway.
         let has_few_deletes = |(file, rows): &(usize, Option<RowSet>)| {
             rows.is_none() && pages::has_few_deletes(&self.snapshot.files[*file])
@@ -255,12 +253,10 @@ impl SnapshotProvider {
             left.into()
         });
         let paths = self.paths(&wanted)?;
-        let known = paths.iter().map(|(file, path)| (path.clone(), self.snapshot.files[*file].file.rows));
-        let readers = CheckedReaders::new(store, footers, self.store_url.clone(), known.collect());
         let scanned = if left.is_some() { with_places(&self.physical) } else { self.scanned.clone() };
         let mut source = ParquetSource::new(scanned.clone())
             .with_table_parquet_options(state.table_options().parquet.clone())
-            .with_parquet_file_reader_factory(Arc::new(readers));
+            .with_parquet_file_reader_factory(Arc::new(self.readers(state, &paths)?));
         if left.is_some() {
             source = source.with_enable_page_index(false);
         }
@@ -300,7 +296,7 @@ impl SnapshotProvider {
     }
 
     /// The files in a form that other nodes can read.
-    fn travelling(
+    async fn travelling(
         &self,
         state: &dyn Session,
         columns: &[usize],
@@ -326,20 +322,29 @@ impl SnapshotProvider {
         let mut statistics = Statistics::new_unknown(self.scanned.table_schema());
         let known = &mut statistics.column_statistics;
         estimates::fill(known, &self.snapshot, &self.bounds, &self.physical, &read, columns);
-        let partitions = state.config().target_partitions();
-        let plain = |file: usize, _: Option<&RowSet>| {
-            let bytes = self.snapshot.files[file].size_bytes();
-            let mut part = PartitionedFile::new(paths[&file].as_ref(), bytes);
-            part.object_meta.location = paths[&file].clone();
+        let files = read.iter().map(|file| {
+            let mut part =
+                PartitionedFile::new(paths[file].as_ref(), self.snapshot.files[*file].size_bytes());
+            part.object_meta.location = paths[file].clone();
             part
-        };
-        let groups = version_files::in_parts(self.spread(wanted, partitions, plain), partitions);
+        });
+        let pieces = pieces::cut(files.collect(), &self.readers(state, &paths)?).await?;
+        let groups = version_files::in_parts(pieces, state.config().target_partitions());
         let config = FileScanConfigBuilder::new(self.store_url.clone(), Arc::new(source))
             .with_file_groups(groups)
             .with_statistics(statistics)
             .with_projection_indices(Some(columns.to_vec()))?
             .build();
         Ok(Arc::new(VersionFiles::new(DataSourceExec::from_data_source(config), Arc::new(version))))
+    }
+
+    /// Readers of these files.
+    fn readers(&self, state: &dyn Session, paths: &HashMap<usize, Path>) -> Result<CheckedReaders> {
+        let runtime = state.runtime_env();
+        let store = runtime.object_store(&self.store_url)?;
+        let footers = runtime.cache_manager.get_file_metadata_cache();
+        let rows = paths.iter().map(|(file, path)| (path.clone(), self.snapshot.files[*file].file.rows));
+        Ok(CheckedReaders::new(store, footers, self.store_url.clone(), rows.collect()))
     }
 
     /// The paths of the files in the object store.

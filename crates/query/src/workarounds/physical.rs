@@ -3,7 +3,7 @@
 pub mod calculated_keys;
 mod distinct_counts;
 mod first_groups;
-mod forgotten;
+pub mod forgotten;
 mod moved_filters;
 mod needed_sorts;
 pub mod node_rule;

@@ -5,6 +5,7 @@ use futures::StreamExt;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -145,8 +146,16 @@ impl Cluster {
     }
 }
 
+/// The data files that each task of a divided scan reads, from the lines of EXPLAIN.
+fn files_of_tasks(plan: &str) -> Vec<BTreeSet<&str>> {
+    let tasks = plan.lines().filter(|line| line.contains(": DataSourceExec: file_groups="));
+    let is_file = |word: &&str| word.ends_with(".parquet");
+    tasks.map(|line| line.split([' ', ',', '[', ']', ':']).filter(is_file).collect()).collect()
+}
+
 fn sorted(sql: &str, mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
-    if !sql.contains("ORDER BY") {
+    // An order in parentheses is that of a subquery or a window.
+    if !sql.rsplit(')').next().is_some_and(|end| end.contains("ORDER BY")) {
         rows.sort();
     }
     rows
@@ -185,7 +194,7 @@ async fn loaded(partitions: usize, others: usize) -> Cluster {
     cluster
 }
 
-const DIVIDED: [&str; 20] = [
+const DIVIDED: [&str; 34] = [
     "SELECT COUNT(*), SUM(id), SUM(k), MIN(s), MAX(at), AVG(m) FROM t",
     "SELECT COUNT(*) FROM t WHERE id > 100 AND id < 1900",
     "SELECT k, COUNT(*), SUM(m), COUNT(DISTINCT s) FROM t GROUP BY k ORDER BY k",
@@ -206,6 +215,20 @@ const DIVIDED: [&str; 20] = [
     "SELECT id FROM t WHERE m > (SELECT AVG(m) FROM t)",
     "SELECT k, SUM(m) FROM t GROUP BY k HAVING SUM(m) > (SELECT SUM(m) * 0.09 FROM t) ORDER BY k",
     "SELECT k, SUM(CASE WHEN id % 2 = 0 THEN 1 ELSE 0 END), MAX(IFNULL(s, 'none')) FROM t GROUP BY k",
+    "SELECT id, s FROM t WHERE k < 5 ORDER BY id",
+    "SELECT id, ROW_NUMBER() OVER (ORDER BY id) FROM t",
+    "SELECT id, k, RANK() OVER (PARTITION BY k ORDER BY m, id), DENSE_RANK() OVER (PARTITION BY k ORDER BY m) FROM t",
+    "SELECT id, SUM(m) OVER (PARTITION BY k), COUNT(s) OVER (PARTITION BY k) FROM t",
+    "SELECT id, SUM(m) OVER (PARTITION BY k ORDER BY id ROWS BETWEEN 3 PRECEDING AND 1 FOLLOWING) FROM t",
+    "SELECT id, LAG(id, 2, 7) OVER (PARTITION BY k ORDER BY id), LEAD(s) OVER (PARTITION BY k ORDER BY id) FROM t",
+    "SELECT k, SUM(c) OVER (ORDER BY k) FROM (SELECT k, COUNT(*) c FROM t GROUP BY k) g",
+    "SELECT id, v, n FROM (SELECT id, v, ROW_NUMBER() OVER (PARTITION BY v % 9 ORDER BY id) n FROM u) r WHERE n <= 2",
+    "SELECT k FROM t WHERE id < 500 UNION ALL SELECT k FROM t WHERE id > 1200",
+    "SELECT k FROM t WHERE id < 500 UNION SELECT k FROM t WHERE id > 1200",
+    "SELECT COUNT(*), SUM(n) FROM (SELECT k + 1 n FROM t WHERE id < 900 UNION ALL SELECT v + 1 FROM u) x",
+    "(SELECT id FROM t ORDER BY id LIMIT 3) UNION ALL (SELECT id FROM t ORDER BY id DESC LIMIT 4)",
+    "SELECT id, s FROM t WHERE k = 3 ORDER BY m DESC, id LIMIT 5 OFFSET 3",
+    "SELECT id FROM (SELECT id FROM t ORDER BY id LIMIT 100 OFFSET 50) p ORDER BY id DESC LIMIT 7 OFFSET 2",
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -219,6 +242,28 @@ async fn answers_are_those_of_one_node_however_many_parts_there_are() {
         assert!(whole.is_empty(), "{}", whole.join("\n"));
         assert_eq!(cluster.count("given_up"), 0);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn row_groups_are_divided_evenly_among_nodes_and_each_is_read_by_one() {
+    let mut cluster = Cluster::new(2, 1).await;
+    cluster.run(&["CREATE TABLE r (id BIGINT, s VARCHAR(40)) DUPLICATE KEY(id) DISTRIBUTED BY RANDOM"]).await;
+    // Files of one row group.
+    for part in 0..4 {
+        let rows = format!(
+            "SELECT number * 4 + {part}, CONCAT('text ', number) FROM numbers(\"number\" = \"3000\")"
+        );
+        cluster.run(&[&format!("INSERT INTO r {rows}"), "FLUSH r"]).await;
+    }
+    let query = "SELECT id % 7, COUNT(*), MAX(s) FROM r GROUP BY id % 7";
+    let plan = cluster.explained(query).await;
+    let tasks = files_of_tasks(&plan);
+    assert_eq!(tasks.iter().map(BTreeSet::len).collect::<Vec<_>>(), [2, 2], "{plan}");
+    assert!(tasks[0].is_disjoint(&tasks[1]), "{plan}");
+    assert_eq!(cluster.explained(query).await, plan);
+    cluster.check(query).await;
+    cluster.run(&["DELETE FROM r WHERE id % 3 = 1"]).await;
+    cluster.check(query).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -247,9 +292,14 @@ async fn rows_that_are_only_in_memory_keep_a_query_on_its_node() {
 async fn what_does_not_travel_keeps_a_query_on_its_node() {
     let mut cluster = loaded(2, 1).await;
     for (query, outcome, reason) in [
-        ("SELECT id, ROW_NUMBER() OVER (ORDER BY id) FROM t", "step", "is a step that does not travel"),
-        ("SELECT k FROM t UNION ALL SELECT k FROM t", "step", "is a step that does not travel"),
-        ("SELECT id, s FROM t WHERE k = 3 ORDER BY m DESC, id LIMIT 5 OFFSET 3", "step", "does not travel"),
+        (
+            "SELECT id, LAG(s) IGNORE NULLS OVER (ORDER BY id) FROM t",
+            "plan",
+            "the details of BoundedWindowAggExec",
+        ),
+        ("SELECT id, COUNT(*) FILTER (WHERE id > 9) OVER (PARTITION BY k) FROM t", "plan", "the details of"),
+        ("SELECT k FROM t UNION ALL SELECT k FROM d", "plan", "would not arrive as it is"),
+        ("SELECT k, 1 FROM t UNION ALL SELECT k, 2 FROM d", "step", "Unknown is a step that does not travel"),
         ("SELECT COUNT(*) FROM t WHERE id NOT IN (SELECT id FROM u WHERE v > 3)", "step", "does not travel"),
         ("SELECT COUNT(*) FROM t a JOIN t b ON a.id < b.id", "step", "is a step that does not travel"),
         ("SELECT COUNT(*) FROM t WHERE RAND() >= 0", "function", "depends on where it is computed"),
@@ -265,6 +315,14 @@ async fn what_does_not_travel_keeps_a_query_on_its_node() {
         assert!(first.starts_with("On this node alone: ") && first.contains(reason), "{plan}");
     }
     assert_eq!(cluster.count("divided"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn groups_that_are_united_and_grouped_again_are_those_of_one_node() {
+    let mut cluster = loaded(2, 1).await;
+    // Perhaps by a step that takes parts with the same keys together, which stays on one node.
+    let groups = "SELECT k, COUNT(*) c FROM t GROUP BY k UNION ALL SELECT k, COUNT(*) FROM t WHERE id > 900 GROUP BY k";
+    cluster.compare(&format!("SELECT k, SUM(c) FROM ({groups}) x GROUP BY k")).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,6 +7,7 @@
 //! Not here: who reads them where (`distributed`).
 
 use super::grown::Grown;
+use super::pieces::spread;
 use super::reader::CheckedReaders;
 use crate::workarounds::physical::pass_through::only_child;
 use arrow::array::BooleanBufferBuilder;
@@ -19,7 +20,7 @@ use datafusion::common::{DataFusionError, Result, Statistics, exec_err, extensio
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::ParquetRowSelection;
 use datafusion::datasource::physical_plan::{
-    FileGroup, FileGroupPartitioner, FileScanConfig, FileScanConfigBuilder, ParquetSource,
+    FileGroup, FileScanConfig, FileScanConfigBuilder, ParquetSource,
 };
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -143,6 +144,8 @@ impl VersionFiles {
         };
         let mut rows = HashMap::with_capacity(self.version.files.len());
         let mut groups = Vec::with_capacity(scan.file_groups.len());
+        // A file may be here in several pieces.
+        let mut lefts: HashMap<&Path, ParquetRowSelection> = HashMap::new();
         for group in &scan.file_groups {
             let mut files = Vec::with_capacity(group.len());
             for file in group.iter() {
@@ -150,7 +153,10 @@ impl VersionFiles {
                 let known = self.known(path)?;
                 rows.insert(path.clone(), known.rows);
                 files.push(match &known.deleted {
-                    Some(deleted) => file.clone().with_extension(live(deleted, known.rows)),
+                    Some(deleted) => {
+                        let left = lefts.entry(path).or_insert_with(|| live(deleted, known.rows));
+                        file.clone().with_extension(left.clone())
+                    }
                     None => file.clone(),
                 });
             }
@@ -250,21 +256,9 @@ fn live(deleted: &RowSet, rows: u64) -> ParquetRowSelection {
     ParquetRowSelection::new(RowSelection::from_boolean_buffer(left.finish()))
 }
 
-/// Files in at least [`PARTS_MIN`] parts: a few large ones are divided.
-pub(super) fn in_parts(groups: Vec<FileGroup>, parts: usize) -> Vec<FileGroup> {
-    let parts = parts.max(PARTS_MIN);
-    if groups.len() >= parts {
-        return groups;
-    }
-    let divided = FileGroupPartitioner::new()
-        .with_target_partitions(parts)
-        .with_repartition_file_min_size(0)
-        .repartition_file_groups(&groups);
-    let mut groups = divided.unwrap_or(groups);
-    while groups.len() < PARTS_MIN {
-        groups.push(FileGroup::new(Vec::<PartitionedFile>::new()));
-    }
-    groups
+/// Pieces of files in parts, which are at least [`PARTS_MIN`].
+pub(super) fn in_parts(pieces: Vec<PartitionedFile>, parts: usize) -> Vec<FileGroup> {
+    spread(pieces, 1, parts.max(PARTS_MIN)).into_iter().flatten().collect()
 }
 
 impl DisplayAs for VersionFiles {
@@ -290,7 +284,8 @@ impl ExecutionPlan for VersionFiles {
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
+        // No sort moves down between the node and its scan.
+        vec![false]
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
@@ -358,11 +353,13 @@ impl ExecutionPlan for VersionFiles {
 
 #[cfg(test)]
 mod tests {
+    use super::super::pieces::{cut, cut_at, divided};
     use super::*;
     use arrow::array::{ArrayRef, Int64Array, RecordBatch};
     use arrow::datatypes::SchemaRef;
     use datafusion::execution::object_store::ObjectStoreUrl;
     use datafusion::parquet::arrow::ArrowWriter;
+    use datafusion::parquet::file::properties::WriterProperties;
     use datafusion::physical_plan::collect;
     use datafusion::prelude::SessionContext;
     use datafusion_proto::bytes::{
@@ -373,6 +370,7 @@ mod tests {
     use object_store::{ObjectStoreExt, PutPayload};
 
     const ROWS: i64 = 1000;
+    const GROUP_ROWS: usize = 100;
 
     /// Writes and reads the node.
     #[derive(Debug)]
@@ -399,12 +397,13 @@ mod tests {
         }
     }
 
-    /// A file of the numbers below [`ROWS`] in a store, and a scan of it that leaves out the even ones in DataFusion's way.
+    /// A file of the numbers below [`ROWS`], in row groups of [`GROUP_ROWS`], in a store, and a scan of it that leaves out the even ones in DataFusion's way.
     async fn scanned(path: &Path) -> (SessionContext, Arc<dyn ExecutionPlan>, KnownFile) {
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS));
         let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
         let schema: SchemaRef = batch.schema();
-        let mut writer = ArrowWriter::try_new(Vec::new(), Arc::clone(&schema), None).unwrap();
+        let options = WriterProperties::builder().set_max_row_group_row_count(Some(GROUP_ROWS)).build();
+        let mut writer = ArrowWriter::try_new(Vec::new(), Arc::clone(&schema), Some(options)).unwrap();
         writer.write(&batch).unwrap();
         let bytes = writer.into_inner().unwrap();
         let store = Arc::new(InMemory::new());
@@ -453,20 +452,61 @@ mod tests {
         assert_eq!(travelled(&context, &node).await, 500);
     }
 
+    /// How many live rows the parts of each task have.
+    async fn rows_of_tasks(
+        context: &SessionContext,
+        scan: &FileScanConfig,
+        version: &Arc<Version>,
+        tasks: Vec<Vec<FileGroup>>,
+    ) -> Vec<usize> {
+        let mut counts = Vec::new();
+        for groups in tasks {
+            let scan = FileScanConfigBuilder::from(scan.clone()).with_file_groups(groups).build();
+            let scan = DataSourceExec::from_data_source(scan);
+            let node: Arc<dyn ExecutionPlan> = Arc::new(VersionFiles::new(scan, Arc::clone(version)));
+            counts.push(travelled(context, &node).await);
+        }
+        counts
+    }
+
     #[tokio::test]
-    async fn a_file_in_parts_has_each_live_row_once() {
+    async fn a_file_in_parts_has_each_live_row_once_and_row_groups_are_divided_evenly() {
         let path = Path::from("part.parquet");
-        let (context, scan, known) = scanned(&path).await;
-        let config = scan.downcast_ref::<DataSourceExec>().unwrap();
-        let config = config.data_source().downcast_ref::<FileScanConfig>().unwrap();
+        let (context, plan, known) = scanned(&path).await;
+        let scan = plan.downcast_ref::<DataSourceExec>().unwrap();
+        let scan = scan.data_source().downcast_ref::<FileScanConfig>().unwrap();
+        let files: Vec<PartitionedFile> =
+            scan.file_groups.iter().flat_map(FileGroup::iter).cloned().collect();
+        let version = version(&path, known);
+        let runtime = context.runtime_env();
+        let store = runtime.object_store(&scan.object_store_url).unwrap();
+        let footers = runtime.cache_manager.get_file_metadata_cache();
+        let url = scan.object_store_url.clone();
+        let readers = CheckedReaders::new(store, footers, url, HashMap::from([(path, ROWS as u64)]));
+        let pieces = cut(files.clone(), &readers).await.unwrap();
+        assert_eq!(pieces.len(), ROWS as usize / GROUP_ROWS);
         for parts in [1, 2, 6] {
-            let groups = in_parts(config.file_groups.clone(), parts);
+            let groups = in_parts(pieces.clone(), parts);
             assert_eq!(groups.len(), parts.max(PARTS_MIN));
-            let divided = FileScanConfigBuilder::from(config.clone()).with_file_groups(groups).build();
-            let divided = DataSourceExec::from_data_source(divided);
-            let node: Arc<dyn ExecutionPlan> =
-                Arc::new(VersionFiles::new(divided, version(&path, known.clone())));
-            assert_eq!(travelled(&context, &node).await, 500, "{parts}");
+            assert_eq!(rows_of_tasks(&context, scan, &version, vec![groups]).await, [500], "{parts}");
+            for tasks in [1, 2, 3, 5, 11] {
+                let shares = divided(pieces.clone(), tasks, parts);
+                assert!(shares.len() == tasks && shares.iter().all(|groups| groups.len() == parts));
+                let rows = rows_of_tasks(&context, scan, &version, shares).await;
+                assert_eq!(rows.iter().sum::<usize>(), 500, "{tasks} tasks: {rows:?}");
+                let [least, most] = [rows.iter().min().unwrap(), rows.iter().max().unwrap()];
+                // The footer, which is as long as two row groups here, counts with the last one.
+                assert!(most - least <= GROUP_ROWS, "{tasks} tasks: {rows:?}");
+            }
+        }
+        // Whatever a footer says, each row is in one piece.
+        let size = files[0].object_meta.size;
+        for starts in
+            [vec![], vec![4], vec![4, 7, 7, 900, size - 1, size, size + 9], (0..size).step_by(40).collect()]
+        {
+            let pieces = cut_at(&files[0], &starts, 0);
+            let rows = rows_of_tasks(&context, scan, &version, divided(pieces, 3, 2)).await;
+            assert_eq!(rows.iter().sum::<usize>(), 500, "{starts:?}: {rows:?}");
         }
     }
 

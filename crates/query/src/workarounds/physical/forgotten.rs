@@ -20,8 +20,8 @@
 use crate::workarounds::physical::node_rule::{Changed, node_rule, place_of};
 use crate::workarounds::physical::only_where::Rule;
 use crate::workarounds::physical::pass_through::{PassThrough, Passes};
-use datafusion::common::JoinType;
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{JoinType, Result};
 use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
@@ -60,6 +60,21 @@ fn forget(plan: Arc<dyn ExecutionPlan>) -> Changed {
     });
     let children = children.collect();
     Ok(Transformed::yes(replace_children_if_necessary(plan, children)?))
+}
+
+/// A plan that no rule changes any more, without the nodes that only hold sorts back.
+///
+/// # Errors
+/// A node does not accept the input of the one that is left out.
+pub fn released(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let release = |node: Arc<dyn ExecutionPlan>| {
+        let holds_back = node.downcast_ref::<PassThrough<Forgets>>();
+        Ok(match holds_back.filter(|node| matches!(node.passes(), Forgets::Nothing)) {
+            Some(holds_back) => Transformed::yes(Arc::clone(holds_back.input())),
+            None => Transformed::no(node),
+        })
+    };
+    plan.transform_up(release).data()
 }
 
 /// Whether a node groups by several sets of keys.

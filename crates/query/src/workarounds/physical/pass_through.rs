@@ -53,6 +53,16 @@ impl<P: Passes> PassThrough<P> {
         let properties = passes.properties(&input);
         Arc::new(Self { passes, input, properties })
     }
+
+    /// The part of the node that is its own.
+    pub const fn passes(&self) -> &P {
+        &self.passes
+    }
+
+    /// The node's input.
+    pub const fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
+    }
 }
 
 impl<P: Passes> DisplayAs for PassThrough<P> {

@@ -9,9 +9,6 @@ use datafusion_distributed::{DistributedLeafExec, ScaleUpLeafNodeEvent, ScaleUpL
 use std::sync::Arc;
 
 /// Divides a scan of data files among the tasks of its stage. `None`: it is another leaf.
-///
-/// # Errors
-/// Never.
 #[must_use]
 pub fn divide(leaf: ScaleUpLeafNodeEvent<'_>) -> Option<Result<ScaleUpLeafNodeEventResponse>> {
     let source = leaf.plan.downcast_ref::<DataSourceExec>()?;

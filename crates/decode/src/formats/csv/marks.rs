@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn every_place_is_found_whatever_the_bytes_and_the_length() {
-        // Few values, so that each is often there, those that differ in one bit, and the filling among them.
+        // Few values, so that each is often there: pairs that differ in one bit, and the filling, are among them.
         let few = [0, 1, b'\t', b'\n', 0x7f, 0x80, 0x8a, 0xff];
         let text: Vec<u8> = mixed(3 * BLOCK + 7).map(|byte| few[usize::from(byte % 8)]).collect();
         for length in 0..text.len() {

@@ -327,11 +327,8 @@ fn other(plan: &dyn ExecutionPlan) -> String {
 
 /// The words for the first step below that has any.
 fn first_text(plan: &dyn ExecutionPlan) -> String {
-    let first = plan
-        .children()
-        .into_iter()
-        .find_map(|child| Some(text(child.as_ref()).unwrap_or_else(|| first_text(child.as_ref()))));
-    first.unwrap_or_default()
+    let Some(child) = plan.children().into_iter().next() else { return String::new() };
+    text(child.as_ref()).unwrap_or_else(|| first_text(child.as_ref()))
 }
 
 fn aggregate_text(aggregate: &AggregateExec) -> Option<String> {

@@ -1,6 +1,6 @@
 //! Rows that are handed on several times: in memory, and in a temporary file if they are many or memory is short.
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, AsArray, BinaryViewArray, RecordBatch, StringViewArray};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
@@ -77,8 +77,8 @@ impl Part {
 /// Bytes of a batch's rows. Batches of an aggregation are slices of one, which must not count several times.
 fn bytes(batch: &RecordBatch) -> usize {
     let of_column = |column: &dyn Array| {
-        let long_texts = column.as_string_view_opt().map(|views| views.total_buffer_bytes_used());
-        let long_bytes = column.as_binary_view_opt().map(|views| views.total_buffer_bytes_used());
+        let long_texts = column.as_string_view_opt().map(StringViewArray::total_buffer_bytes_used);
+        let long_bytes = column.as_binary_view_opt().map(BinaryViewArray::total_buffer_bytes_used);
         let whole = column.to_data().get_slice_memory_size();
         whole.unwrap_or_else(|_| column.get_array_memory_size()) + long_texts.or(long_bytes).unwrap_or(0)
     };
@@ -88,7 +88,7 @@ fn bytes(batch: &RecordBatch) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{Int64Array, StringViewArray};
+    use arrow::array::Int64Array;
     use datafusion::execution::runtime_env::RuntimeEnvBuilder;
     use futures::TryStreamExt;
 

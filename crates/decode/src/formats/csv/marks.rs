@@ -36,7 +36,7 @@ impl Marks {
         // The compiler makes vectors of this loop.
         let mut equal = [0; BLOCK];
         for (equal, byte) in equal.iter_mut().zip(block) {
-            *equal = u8::from((*byte == self.one) | (*byte == self.other));
+            *equal = u8::from(*byte == self.one) | u8::from(*byte == self.other);
         }
         let (words, _) = equal.as_chunks();
         words.iter().enumerate().fold(0, |places, (number, word)| {

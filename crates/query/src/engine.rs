@@ -39,6 +39,7 @@ use crate::scan::provider::SnapshotProvider;
 use crate::scan::stream_table;
 use crate::scan::table_functions::TableFunctions;
 use crate::scan::text_views::with_text_views;
+use crate::scan::wanted_groups::wanted_groups;
 use crate::workarounds::InUse;
 use crate::workarounds::analyzer::analyzer_rules;
 use crate::workarounds::logical::optimizer_rules;
@@ -175,6 +176,7 @@ impl QueryEngine {
         analyzer.rules.extend(analyzer_rules(in_use));
         let mut physical_rules = with_text_views(physical_rules(in_use));
         physical_rules.push(key_arrays::rule());
+        physical_rules.push(wanted_groups());
         physical_rules.push(late_columns());
         physical_rules.push(conditions_apart());
         physical_rules.push(joins_give_way());

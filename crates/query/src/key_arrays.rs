@@ -8,14 +8,12 @@
 //!
 //! Invariant: the rows of joins and their order are the same.
 
-use crate::scan::provider::travels;
+use crate::scan::home_rule::home_rule;
 use crate::workarounds::physical::only_where::Rule;
 use crate::workarounds::physical::pass_through::{PassThrough, Passes};
 use datafusion::common::Result;
-use datafusion::common::config::ConfigOptions;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryLimit;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, StatisticsArgs, StatisticsContext};
@@ -35,35 +33,14 @@ pub(crate) const PLACES_ALWAYS: usize = 1 << 16;
 /// The rule that lets joins have longer arrays. Comes after all rules that change joins, and before the ones that hide filters
 /// from estimates.
 pub(crate) fn rule() -> Rule {
-    Arc::new(KeyArrays)
+    home_rule("KeyArrays", with_arrays)
 }
 
-#[derive(Debug)]
-struct KeyArrays;
-
-impl PhysicalOptimizerRule for KeyArrays {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        options: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        // Other nodes know no such steps.
-        if travels(options) {
-            return Ok(plan);
-        }
-        let statistics = StatisticsContext::new();
-        match has_long(&plan, &statistics)? {
-            true => limited(&plan, &statistics),
-            false => Ok(plan),
-        }
-    }
-
-    fn name(&self) -> &'static str {
-        "KeyArrays"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
+fn with_arrays(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let statistics = StatisticsContext::new();
+    match has_long(&plan, &statistics)? {
+        true => limited(&plan, &statistics),
+        false => Ok(plan),
     }
 }
 

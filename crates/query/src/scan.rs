@@ -4,9 +4,12 @@
 
 pub mod conditions;
 pub mod files;
+pub(crate) mod home_rule;
 pub mod late_columns;
 pub mod numbers;
 pub mod provider;
+pub(crate) mod sieve;
 pub mod stream_table;
 pub mod table_functions;
 pub mod text_views;
+pub mod wanted_groups;

@@ -12,7 +12,6 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::{filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::cast::as_boolean_array;
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::ColumnarValue;
@@ -22,14 +21,13 @@ use datafusion::physical_expr::expressions::{
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::scan::provider::travels;
+use crate::scan::home_rule::home_rule;
 use crate::workarounds::physical::node_rule::Changed;
 use crate::workarounds::physical::only_where::Rule;
 
@@ -38,32 +36,7 @@ const SHARE_LEFT: usize = 2;
 
 /// The rule that asks conditions of filters in another way. Comes after all rules that look into filters.
 pub fn conditions_apart() -> Rule {
-    Arc::new(ConditionsApart)
-}
-
-#[derive(Debug)]
-struct ConditionsApart;
-
-impl PhysicalOptimizerRule for ConditionsApart {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        options: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        // Other nodes know no such filters.
-        if travels(options) {
-            return Ok(plan);
-        }
-        plan.transform_up(apart).data()
-    }
-
-    fn name(&self) -> &'static str {
-        "ConditionsApart"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+    home_rule("ConditionsApart", |plan| plan.transform_up(apart).data())
 }
 
 fn apart(plan: Arc<dyn ExecutionPlan>) -> Changed {

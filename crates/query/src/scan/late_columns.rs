@@ -1,7 +1,7 @@
 //! Columns of data files are decoded late where a filter leaves few rows: first those of the filter, then the others of these rows.
 //!
-//! The Parquet reader can ask filters before it decodes the other columns. It then keeps the filters' columns of a whole row group, so
-//! it costs more than it gains unless nearly all rows are left out. Whether they are is known best right before a file is
+//! The Parquet reader can ask filters before it decodes the other columns. It decodes the filters' columns twice then, and rows that are left
+//! one by one, so it costs more than it gains unless nearly all rows are left out. Whether they are is known best right before a file is
 //! opened: by then, a join knows which keys its other side has. So a scan has a [`source::LateSource`], which asks each filter about
 //! samples of its columns' values ([`share`]) and opens each file in one way or the other.
 //!
@@ -9,59 +9,34 @@
 //! | --- | --- |
 //! | `source` | the scan that decides for each file |
 //! | `share` | how many rows pass a filter, by samples |
-//! | `sieve` | filters in the reader, which give up where they were estimated wrongly |
 //!
 //! Invariant: all filters stay where they are above the scan, so the reader may let any row through.
 //!
 //! Not here: parts of files that are skipped by bounds, which the reader does with the same filters in both ways.
 
 mod share;
-mod sieve;
 mod source;
 
-use crate::scan::provider::travels;
+use crate::scan::home_rule::home_rule;
 use crate::workarounds::physical::only_where::Rule;
 use datafusion::common::Result;
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::datasource::physical_plan::{
     FileScanConfig, FileScanConfigBuilder, FileSource, ParquetSource,
 };
 use datafusion::datasource::source::DataSourceExec;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use source::LateSource;
 use std::sync::Arc;
 
 /// The rule that lets scans decode columns late. Comes after all rules that move filters or change scans.
 pub fn late_columns() -> Rule {
-    Arc::new(LateColumns)
+    home_rule("LateColumns", all_late)
 }
 
-#[derive(Debug)]
-struct LateColumns;
-
-impl PhysicalOptimizerRule for LateColumns {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        options: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        // Other nodes know no such scans.
-        if travels(options) {
-            return Ok(plan);
-        }
-        let late = |plan| Ok(late(&plan).map_or_else(|| Transformed::no(plan), Transformed::yes));
-        plan.transform_up(late).data()
-    }
-
-    fn name(&self) -> &'static str {
-        "LateColumns"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+fn all_late(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let late = |plan| Ok(late(&plan).map_or_else(|| Transformed::no(plan), Transformed::yes));
+    plan.transform_up(late).data()
 }
 
 /// The scan that decides how it reads each file. `None`: it has no filter, or ends after a number of rows.

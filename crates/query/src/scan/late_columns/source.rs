@@ -1,7 +1,7 @@
 //! A source of data files that decodes columns late in files where few rows pass its filters.
 
 use super::share::share;
-use super::sieve::{Sieve, Tally};
+use crate::scan::sieve::{Sieve, Tally};
 use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::listing::PartitionedFile;
@@ -29,6 +29,8 @@ const SHARE_MAX: f64 = 0.03;
 const SHARE_OF_JOIN_MAX: f64 = 0.005;
 /// A filter is asked by the reader if it leaves at most this share of the rows.
 const SHARE_ASKED_MAX: f64 = 0.5;
+/// The same for filters of joins. Keys may have gaps: the keys of all orders fill a quarter of their range, and each line has one.
+const SHARE_ASKED_OF_JOIN_MAX: f64 = 0.1;
 
 /// A source of data files that decides for each file how it is read.
 #[derive(Clone)]
@@ -175,7 +177,11 @@ impl LateMorselizer {
         let Some((sieves, tally)) = filters.sieves(shown.as_ref()) else {
             return Ok(if filters.may_change { Late::Unknown } else { Late::Never });
         };
-        let source = self.source.clone().with_predicate(sieves).with_pushdown_filters(true);
+        let mut options = self.source.table_parquet_options().clone();
+        // A reader that keeps the filters' columns for the rows that are left decodes whole batches of all of them.
+        options.global.max_predicate_cache_size = Some(0);
+        let source = self.source.clone().with_table_parquet_options(options);
+        let source = source.with_predicate(sieves).with_pushdown_filters(true);
         let morselizer = source.create_morselizer(Arc::clone(&self.store), &self.config, self.partition)?;
         Ok(Late::Ready { morselizer: Arc::from(morselizer), tally })
     }
@@ -226,9 +232,11 @@ impl Filters {
         let (mut asked, mut is_of_join) = (Vec::new(), false);
         for (columns, filters) in of_columns {
             let all = conjunction(filters.clone());
+            let is_join = of_joins.contains(&columns);
+            let most = if is_join { SHARE_ASKED_OF_JOIN_MAX } else { SHARE_ASKED_MAX };
             match share(&all, &statistics, rows, schema) {
-                Some(share) if share <= SHARE_ASKED_MAX => {
-                    is_of_join |= of_joins.contains(&columns);
+                Some(share) if share <= most => {
+                    is_of_join |= is_join;
                     asked.push((share, columns, all));
                 }
                 _ => others.extend(filters),
@@ -244,7 +252,7 @@ impl Filters {
         let share = share_of_all(self.asked.iter().map(|(share, columns, _)| (*share, columns)));
         let columns: BTreeSet<usize> =
             self.asked.iter().flat_map(|(_, columns, _)| columns).copied().collect();
-        let has_others = shown.is_none_or(|shown| shown.difference(&columns).count() >= columns.len());
+        let has_others = shown.is_none_or(|shown| shown.difference(&columns).count() > columns.len());
         let most = if self.is_of_join { SHARE_OF_JOIN_MAX } else { SHARE_MAX };
         if self.asked.is_empty() || share > most || !has_others {
             return None;

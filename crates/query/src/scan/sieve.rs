@@ -1,4 +1,4 @@
-//! A filter in the reader of data files, which gives up if it leaves too few rows out.
+//! A filter that only spares other steps work, and gives up if it leaves too few rows out.
 
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::datatypes::{DataType, Schema};
@@ -6,6 +6,7 @@ use datafusion::common::cast::as_boolean_array;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::DynamicFilterTracking;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ const FRACTION_MAX: u64 = 4;
 
 /// A filter that lets all rows through once it has given up, and where it fails.
 #[derive(Debug)]
-pub(super) struct Sieve {
+pub(crate) struct Sieve {
     filter: Arc<dyn PhysicalExpr>,
     /// Shared by all forms of the sieve, which has one for each file. `None`: only bounds are compared with the filter.
     tally: Option<Arc<Tally>>,
@@ -26,19 +27,19 @@ pub(super) struct Sieve {
 
 impl Sieve {
     /// A filter that is asked, and counts.
-    pub(super) const fn new(filter: Arc<dyn PhysicalExpr>, tally: Arc<Tally>) -> Self {
+    pub(crate) const fn new(filter: Arc<dyn PhysicalExpr>, tally: Arc<Tally>) -> Self {
         Self { filter, tally: Some(tally) }
     }
 
     /// A filter that is not asked about rows.
-    pub(super) const fn of_bounds(filter: Arc<dyn PhysicalExpr>) -> Self {
+    pub(crate) const fn of_bounds(filter: Arc<dyn PhysicalExpr>) -> Self {
         Self { filter, tally: None }
     }
 }
 
 /// Counts of the rows that a sieve has seen and let through. Files may share it; a lost count does no harm.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     rows: AtomicU64,
     passed: AtomicU64,
 }
@@ -49,7 +50,12 @@ impl Tally {
         self.passed.fetch_add(passes.true_count() as u64, Ordering::Relaxed);
     }
 
-    pub(super) fn has_given_up(&self) -> bool {
+    /// Whether nothing was counted yet.
+    fn is_new(&self) -> bool {
+        self.rows.load(Ordering::Relaxed) == 0
+    }
+
+    pub(crate) fn has_given_up(&self) -> bool {
         let rows = self.rows.load(Ordering::Relaxed);
         rows >= ROWS_JUDGED && self.passed.load(Ordering::Relaxed) * FRACTION_MAX > rows
     }
@@ -67,6 +73,12 @@ impl PhysicalExpr for Sieve {
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         let all = || Ok(ColumnarValue::Scalar(ScalarValue::Boolean(Some(true))));
         let Some(tally) = self.tally.as_ref().filter(|tally| !tally.has_given_up()) else { return all() };
+        // A join's filter lets all rows through until the join has read its other side.
+        if tally.is_new()
+            && matches!(DynamicFilterTracking::classify(&self.filter), DynamicFilterTracking::Watching(_))
+        {
+            return all();
+        }
         // The filter above has the same error, unless another filter leaves the row out before.
         let passes = self.filter.evaluate(batch).and_then(|passes| passes.into_array(batch.num_rows()));
         let Ok(passes) = passes else { return all() };

@@ -10,7 +10,7 @@ use crate::long_run::LongRun;
 use crate::report;
 use crate::server::Address;
 use crate::suite::{Suite, Target};
-use crate::suites::{self, SSB, TPCH};
+use crate::suites::{self, CLICKBENCH, SSB, TPCH};
 use crate::{insert_select, logins, parquet_load, partitions, query, schema_change};
 use clap::{Args, Subcommand};
 use std::net::IpAddr;
@@ -253,6 +253,8 @@ enum QuerySuite {
     Tpch,
     /// The Star Schema Benchmark, with rows derived from those of TPC-H
     Ssb,
+    /// ClickBench, with generated rows: a million at scale factor 1
+    Clickbench,
 }
 
 /// A measurement compared with DataFusion, for a number of rows and of runs.
@@ -270,6 +272,7 @@ impl Bench {
             let suite = match suite {
                 QuerySuite::Tpch => &TPCH,
                 QuerySuite::Ssb => &SSB,
+                QuerySuite::Clickbench => &CLICKBENCH,
             };
             return suites::Run { suite, scale, runs, compare, duckdb, load_only }.run(&target);
         }

@@ -1,6 +1,7 @@
 //! Public suites of queries, client included, beside plain DataFusion and DuckDB over the same data files: each round asks all of them
 //! in turn, so that a machine that slows down slows all.
 
+mod clickbench;
 mod duckdb;
 mod loads;
 mod ssb;
@@ -12,6 +13,7 @@ use crate::error::BenchError;
 use crate::query::{live_files, median};
 use crate::report::table::grouped;
 use crate::suite::Target;
+pub use clickbench::CLICKBENCH;
 use duckdb::DuckDb;
 pub use ssb::SSB;
 use std::collections::BTreeMap;
@@ -44,16 +46,25 @@ pub struct TableOf {
     pub key: &'static str,
 }
 
-/// A query.
+/// A query, in the words of each database.
 pub struct Asking {
     pub name: String,
-    pub sql: &'static str,
+    pub ours: String,
+    pub datafusion: String,
+    pub duckdb: String,
+}
+
+impl Asking {
+    /// A query that all read alike.
+    fn alike(name: String, sql: &str) -> Self {
+        Self { name, ours: sql.to_owned(), datafusion: sql.to_owned(), duckdb: sql.to_owned() }
+    }
 }
 
 /// A run of a suite.
 pub struct Run {
     pub suite: &'static Suite,
-    /// At 1, the largest table has 6 million rows.
+    /// At 1, the largest table has 6 million rows, or, of ClickBench, 1 million.
     pub scale: f64,
     /// Rounds that count, after one that does not.
     pub runs: usize,
@@ -82,15 +93,15 @@ impl Asked {
     }
 
     /// How long the query took, and how many rows there are; `rows` has them if they came to the client.
-    fn ask(&mut self, sql: &str, rows: &mut Vec<Vec<String>>) -> Result<(Duration, usize), BenchError> {
+    fn ask(&mut self, query: &Asking, rows: &mut Vec<Vec<String>>) -> Result<(Duration, usize), BenchError> {
         match self {
             Self::Ours(client) => {
                 let begin = Instant::now();
-                *rows = client.query(sql)?;
+                *rows = client.query(&query.ours)?;
                 Ok((begin.elapsed(), rows.len()))
             }
-            Self::DataFusion(plain) => plain.rows_of(sql).map_err(BenchError::Server),
-            Self::DuckDb(duckdb) => duckdb.query(sql),
+            Self::DataFusion(plain) => plain.rows_of(&query.datafusion).map_err(BenchError::Server),
+            Self::DuckDb(duckdb) => duckdb.query(&query.duckdb),
         }
     }
 }
@@ -160,7 +171,7 @@ impl Run {
         for round in 0..=self.runs {
             let (mut counts, mut rows) = (Vec::new(), Vec::new());
             for (one, times) in asked.iter_mut().zip(&mut times) {
-                let (took, count) = one.ask(query.sql, &mut rows)?;
+                let (took, count) = one.ask(query, &mut rows)?;
                 counts.push(count);
                 if round > 0 {
                     times.push(took);

@@ -13,5 +13,5 @@ pub const SSB: Suite =
     Suite { name: "SSB", tables: &queries::TABLES, queries: named, rows: data::rows, check: None };
 
 fn named() -> Vec<Asking> {
-    queries::QUERIES.map(|(name, sql)| Asking { name: name.to_owned(), sql }).into()
+    queries::QUERIES.map(|(name, sql)| Asking::alike(name.to_owned(), sql)).into()
 }

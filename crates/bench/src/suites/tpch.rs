@@ -17,5 +17,5 @@ pub const TPCH: Suite = Suite {
 
 fn numbered() -> Vec<Asking> {
     let numbered = (1..).zip(queries::QUERIES);
-    numbered.map(|(number, sql)| Asking { name: format!("Q{number}"), sql }).collect()
+    numbered.map(|(number, sql)| Asking::alike(format!("Q{number}"), sql)).collect()
 }

@@ -6,17 +6,17 @@
 //! Invariant: the same answers. So the mean of decimals is that of DataFusion's AVG, by its own [`DecimalAverager`], and decimals whose
 //! sum AVG would make wider than SUM does stay.
 
+use super::parts::{Parts, count, function, only_value};
 use crate::scan::provider::travels;
 use arrow::array::{ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{Column, DFSchema, Result, ScalarValue, internal_err};
-use datafusion::functions_aggregate::count::count_udaf;
+use datafusion::common::{DFSchema, Result, internal_err};
 use datafusion::functions_aggregate::sum::sum_udaf;
-use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
+use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{
-    Aggregate, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Projection, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, Volatility,
+    Aggregate, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility,
 };
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
@@ -57,42 +57,19 @@ impl OptimizerRule for SharedMeans {
 
 /// The aggregation with means that share sums and counts.
 fn shared(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
-    let mut parts = Parts::of(&aggregate.aggr_expr);
+    let mut parts = Parts::new(&aggregate.aggr_expr, "means");
     let schema = aggregate.input.schema();
-    let groups = aggregate.schema.fields().len() - aggregate.aggr_expr.len();
     let mut means = vec![None; aggregate.aggr_expr.len()];
     for (place, expr) in aggregate.aggr_expr.iter().enumerate() {
-        means[place] = Mean::of(expr, schema)?.and_then(|mean| parts.place(mean));
+        means[place] = Mean::of(expr, schema)?.and_then(|mean| mean.placed(&mut parts));
     }
-    if means.iter().all(Option::is_none) {
-        return Ok(Transformed::no(LogicalPlan::Aggregate(aggregate)));
-    }
-    let kept = means.iter().zip(&aggregate.aggr_expr).filter(|(mean, _)| mean.is_none());
-    let computed: Vec<Expr> = kept.map(|(_, expr)| expr.clone()).chain(parts.added.clone()).collect();
-    let fields = aggregate.schema.iter().map(Column::from);
-    let shown = fields.enumerate().map(|(place, column)| {
-        match place.checked_sub(groups).and_then(|place| means[place].as_ref()) {
-            Some(mean) => mean.call().alias(column.name),
-            None => Expr::Column(column),
-        }
-    });
-    let shown: Vec<Expr> = shown.collect();
-    let below = Aggregate::try_new(aggregate.input, aggregate.group_expr, computed)?;
-    let below = Arc::new(LogicalPlan::Aggregate(below));
-    Ok(Transformed::yes(LogicalPlan::Projection(Projection::try_new(shown, below)?)))
-}
-
-/// An aggregate without its name. `None`: the name has metadata or a table, which a projection would lose.
-fn function(expr: &Expr) -> Option<&AggregateFunction> {
-    match expr {
-        Expr::AggregateFunction(function) => Some(function),
-        Expr::Alias(alias) if alias.metadata.is_none() && alias.relation.is_none() => function(&alias.expr),
-        _ => None,
+    match means.iter().all(Option::is_none) {
+        true => Ok(Transformed::no(LogicalPlan::Aggregate(aggregate))),
+        false => parts.put_together(aggregate, &means).map(Transformed::yes),
     }
 }
 
 /// A mean that may be computed of its sum and its count.
-#[derive(Clone)]
 struct Mean {
     sum: AggregateFunction,
     count: AggregateFunction,
@@ -107,84 +84,29 @@ impl Mean {
         let Some(mean) = function(expr).filter(|function| function.func.name() == "avg") else {
             return Ok(None);
         };
-        let params = &mean.params;
-        let [value] = &params.args[..] else { return Ok(None) };
+        let Some(value) = only_value(mean) else { return Ok(None) };
         let (of, data_type) = (value.get_type(schema)?, expr.get_type(schema)?);
         let is_known = match (&of, &data_type) {
             (DataType::Decimal128(digits, _), DataType::Decimal128(..)) => *digits <= DIGITS_MAX,
             (DataType::Float64, DataType::Float64) => true,
             _ => false,
         };
-        let is_plain = !params.distinct && params.order_by.is_empty() && params.null_treatment.is_none();
-        if !is_known || !is_plain {
+        if !is_known {
             return Ok(None);
         }
-        let counted = match value.nullable(schema)? {
-            true => value.clone(),
-            false => Expr::Literal(ScalarValue::Int64(Some(1)), None),
-        };
-        let sum = AggregateFunction { func: sum_udaf(), params: params.clone() };
-        let params = AggregateFunctionParams { args: vec![counted], ..params.clone() };
-        Ok(Some(Self { sum, count: AggregateFunction { func: count_udaf(), params }, of, data_type }))
-    }
-}
-
-/// A mean of two columns of an aggregation.
-#[derive(Clone)]
-struct Placed {
-    sum: Column,
-    count: Column,
-    function: MeanOf,
-}
-
-impl Placed {
-    fn call(&self) -> Expr {
-        let function = ScalarUDF::new_from_impl(self.function.clone());
-        function.call(vec![Expr::Column(self.sum.clone()), Expr::Column(self.count.clone())])
-    }
-}
-
-/// The aggregates of which means can be computed.
-struct Parts {
-    known: Vec<(AggregateFunction, Column)>,
-    /// The ones that the aggregation did not have.
-    added: Vec<Expr>,
-}
-
-impl Parts {
-    fn of(aggregates: &[Expr]) -> Self {
-        let known = aggregates.iter().filter_map(|expr| {
-            Some((function(expr)?.clone(), Column::new_unqualified(expr.schema_name().to_string())))
-        });
-        Self { known: known.collect(), added: Vec::new() }
+        let sum = AggregateFunction { func: sum_udaf(), params: mean.params.clone() };
+        let count = count(&mean.params, value, schema)?;
+        Ok(Some(Self { sum, count, of, data_type }))
     }
 
-    fn find(&self, aggregate: &AggregateFunction) -> Option<Column> {
-        // SUM has an implementation of ours, which ends with an error where it overflows.
-        let is_same = |known: &AggregateFunction| {
-            known.func.name() == aggregate.func.name() && known.params == aggregate.params
-        };
-        self.known.iter().find(|(known, _)| is_same(known)).map(|(_, column)| column.clone())
-    }
-
-    /// The mean with its sum and count, one of which may be added. `None`: there is neither.
-    fn place(&mut self, mean: Mean) -> Option<Placed> {
-        let (sum, count) = (self.find(&mean.sum), self.find(&mean.count));
-        if sum.is_none() && count.is_none() {
+    /// The mean of its sum and its count, one of which may be added. `None`: there is neither.
+    fn placed(self, parts: &mut Parts) -> Option<Expr> {
+        if parts.find(&self.sum).is_none() && parts.find(&self.count).is_none() {
             return None;
         }
-        let function = MeanOf::new(mean.of, mean.data_type);
-        let sum = sum.unwrap_or_else(|| self.added(mean.sum));
-        let count = count.unwrap_or_else(|| self.added(mean.count));
-        Some(Placed { sum, count, function })
-    }
-
-    fn added(&mut self, aggregate: AggregateFunction) -> Column {
-        let name = format!("__part_{}_of_means", self.added.len());
-        let column = Column::new_unqualified(name.clone());
-        self.added.push(Expr::AggregateFunction(aggregate.clone()).alias(name));
-        self.known.push((aggregate, column.clone()));
-        column
+        let function = ScalarUDF::new_from_impl(MeanOf::new(self.of, self.data_type));
+        let columns = [parts.find_or_add(self.sum), parts.find_or_add(self.count)];
+        Some(function.call(columns.map(Expr::Column).into()))
     }
 }
 

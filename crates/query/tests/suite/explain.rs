@@ -199,3 +199,14 @@ async fn a_join_is_built_from_the_side_that_a_filter_leaves_smaller() {
         assert!(place(built) < place(asked), "{filter}: {found:#?}");
     }
 }
+
+#[tokio::test]
+async fn sums_of_the_same_values_plus_constants_share_a_sum_and_a_count() {
+    let mut server = server().await;
+    let plan =
+        lines(&mut server, "EXPLAIN SELECT SUM(id + 1), SUM(id + 2), SUM(id), SUM(id - 3) FROM u").await;
+    let aggregates: Vec<&String> = plan.iter().filter(|line| line.contains("Aggregate")).collect();
+    let sums: usize = aggregates.iter().map(|line| line.matches("sum(").count()).sum();
+    let counts: usize = aggregates.iter().map(|line| line.matches("count(").count()).sum();
+    assert_eq!((aggregates.len(), sums, counts), (1, 1, 1), "{plan:#?}");
+}

@@ -81,5 +81,6 @@ files! {
     a_few_deleted_rows_are_left_out_with_what_a_filter_leaves_out: "few_deletes.slt",
     texts_that_only_filters_ask_answer_as_others: "text_views.slt",
     means_answer_as_they_do_alone: "means.slt",
+    sums_with_constants_answer_as_they_do_alone: "sums.slt",
     aggregations_that_are_computed_once_answer_as_ever: "computed_once.slt",
 }

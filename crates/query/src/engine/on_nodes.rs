@@ -4,6 +4,7 @@
 //! divided among the nodes. Whatever hinders that, or ends it before its first row, leaves the plan that there was: a query never
 //! fails because it was divided, unless rows are out.
 
+mod origins;
 mod scalars;
 
 use super::{QueryEngine, State, built};
@@ -38,6 +39,7 @@ use datafusion_distributed::{
     explain_analyze,
 };
 use futures::StreamExt;
+use origins::without_origins;
 use scalars::{scalars, value, with_values};
 use std::sync::Arc;
 use std::time::Duration;
@@ -174,7 +176,8 @@ impl QueryEngine {
         let state = self.state_with(session, true);
         let optimized = {
             let _place = self.places.acquire().await;
-            Sealed::new(planned(session.stop.as_ref(), || state.optimize(logical)).map_err(failed)?)
+            let optimize = || state.optimize(logical).and_then(without_origins);
+            Sealed::new(planned(session.stop.as_ref(), optimize).map_err(failed)?)
         };
         let plan = self.planned_to_travel(session, &state, &optimized).await?;
         let subqueries = Sealed::new(scalars(&optimized).map_err(failed)?);

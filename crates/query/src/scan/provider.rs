@@ -314,12 +314,13 @@ impl SnapshotProvider {
         let name = format!("{}.{}", self.snapshot.def.db, self.snapshot.def.name);
         let version =
             Version { table: name, number: self.snapshot.delta_version, rows, files: files.collect() };
-        let mut source = ParquetSource::new(self.scanned.clone())
-            .with_table_parquet_options(state.table_options().parquet.clone());
+        let scanned = TableSchema::from(&metadata::without_origin(&self.physical));
+        let mut statistics = Statistics::new_unknown(scanned.table_schema());
+        let mut source =
+            ParquetSource::new(scanned).with_table_parquet_options(state.table_options().parquet.clone());
         if let Some(predicate) = predicate {
             source = source.with_predicate(predicate);
         }
-        let mut statistics = Statistics::new_unknown(self.scanned.table_schema());
         let known = &mut statistics.column_statistics;
         estimates::fill(known, &self.snapshot, &self.bounds, &self.physical, &read, columns);
         let files = read.iter().map(|file| {

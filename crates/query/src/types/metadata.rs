@@ -34,6 +34,21 @@ pub fn table_schema(def: &TableDef, with_hidden: bool) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
+/// The field without the name and the table of its column, which only clients are told. What values mean stays.
+#[must_use]
+pub fn field_without_origin(field: &Field) -> Field {
+    let mut metadata = field.metadata().clone();
+    metadata.retain(|key, _| ![NAME, TABLE, DATABASE, KEY].contains(&key.as_str()));
+    field.clone().with_metadata(metadata)
+}
+
+/// The schema of [such fields](field_without_origin).
+#[must_use]
+pub fn without_origin(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| field_without_origin(field));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
 /// The columns of a table in a query, with its hidden columns on request. The hidden column of given columns, which comes last,
 /// has no meaning for queries.
 pub fn table_columns(def: &TableDef, with_hidden: bool) -> impl Iterator<Item = &ColumnDef> {

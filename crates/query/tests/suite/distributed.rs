@@ -194,7 +194,7 @@ async fn loaded(partitions: usize, others: usize) -> Cluster {
     cluster
 }
 
-const DIVIDED: [&str; 34] = [
+const DIVIDED: [&str; 37] = [
     "SELECT COUNT(*), SUM(id), SUM(k), MIN(s), MAX(at), AVG(m) FROM t",
     "SELECT COUNT(*) FROM t WHERE id > 100 AND id < 1900",
     "SELECT k, COUNT(*), SUM(m), COUNT(DISTINCT s) FROM t GROUP BY k ORDER BY k",
@@ -225,11 +225,18 @@ const DIVIDED: [&str; 34] = [
     "SELECT id, v, n FROM (SELECT id, v, ROW_NUMBER() OVER (PARTITION BY v % 9 ORDER BY id) n FROM u) r WHERE n <= 2",
     "SELECT k FROM t WHERE id < 500 UNION ALL SELECT k FROM t WHERE id > 1200",
     "SELECT k FROM t WHERE id < 500 UNION SELECT k FROM t WHERE id > 1200",
+    "SELECT k FROM t UNION ALL SELECT k FROM d",
+    "SELECT s, COUNT(*) FROM (SELECT s, k FROM t UNION ALL SELECT name, k FROM d) x GROUP BY s",
+    "SELECT k, id FROM t WHERE id < 9 UNION SELECT v, id FROM u ORDER BY 2, 1",
     "SELECT COUNT(*), SUM(n) FROM (SELECT k + 1 n FROM t WHERE id < 900 UNION ALL SELECT v + 1 FROM u) x",
     "(SELECT id FROM t ORDER BY id LIMIT 3) UNION ALL (SELECT id FROM t ORDER BY id DESC LIMIT 4)",
     "SELECT id, s FROM t WHERE k = 3 ORDER BY m DESC, id LIMIT 5 OFFSET 3",
     "SELECT id FROM (SELECT id FROM t ORDER BY id LIMIT 100 OFFSET 50) p ORDER BY id DESC LIMIT 7 OFFSET 2",
 ];
+
+/// Groups of two branches by the same key, which are put together part by part: parts with the same keys would be on several nodes.
+const INTERLEAVED: &str =
+    "SELECT k, COUNT(*) FROM t GROUP BY k UNION ALL SELECT k, COUNT(*) FROM t WHERE id > 900 GROUP BY k";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_are_those_of_one_node_however_many_parts_there_are() {
@@ -291,6 +298,14 @@ async fn rows_that_are_only_in_memory_keep_a_query_on_its_node() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_does_not_travel_keeps_a_query_on_its_node() {
     let mut cluster = loaded(2, 1).await;
+    // Texts of another length than those of `t`.
+    cluster
+        .run(&[
+            "CREATE TABLE w (x VARCHAR(30)) DUPLICATE KEY(x) DISTRIBUTED BY RANDOM",
+            "INSERT INTO w VALUES ('text 3'), ('other')",
+            "FLUSH w",
+        ])
+        .await;
     for (query, outcome, reason) in [
         (
             "SELECT id, LAG(s) IGNORE NULLS OVER (ORDER BY id) FROM t",
@@ -298,7 +313,8 @@ async fn what_does_not_travel_keeps_a_query_on_its_node() {
             "the details of BoundedWindowAggExec",
         ),
         ("SELECT id, COUNT(*) FILTER (WHERE id > 9) OVER (PARTITION BY k) FROM t", "plan", "the details of"),
-        ("SELECT k FROM t UNION ALL SELECT k FROM d", "plan", "would not arrive as it is"),
+        ("SELECT s FROM t UNION ALL SELECT x FROM w", "plan", "would not arrive as it is"),
+        (INTERLEAVED, "step", "InterleaveExec is a step that does not travel"),
         ("SELECT k, 1 FROM t UNION ALL SELECT k, 2 FROM d", "step", "Unknown is a step that does not travel"),
         ("SELECT COUNT(*) FROM t WHERE id NOT IN (SELECT id FROM u WHERE v > 3)", "step", "does not travel"),
         ("SELECT COUNT(*) FROM t a JOIN t b ON a.id < b.id", "step", "is a step that does not travel"),
@@ -318,11 +334,39 @@ async fn what_does_not_travel_keeps_a_query_on_its_node() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn groups_that_are_united_and_grouped_again_are_those_of_one_node() {
+async fn windows_that_are_read_from_the_end_are_those_of_one_node() {
     let mut cluster = loaded(2, 1).await;
-    // Perhaps by a step that takes parts with the same keys together, which stays on one node.
-    let groups = "SELECT k, COUNT(*) c FROM t GROUP BY k UNION ALL SELECT k, COUNT(*) FROM t WHERE id > 900 GROUP BY k";
-    cluster.compare(&format!("SELECT k, SUM(c) FROM ({groups}) x GROUP BY k")).await;
+    // One sort serves both orders, so one of the two is read from the end. Aggregates are written with the frame that follows from that.
+    for (query, reason) in [
+        (
+            "SELECT id, SUM(m) OVER (PARTITION BY k ORDER BY id ROWS BETWEEN 3 PRECEDING AND 1 FOLLOWING), \
+             COUNT(s) OVER (PARTITION BY k ORDER BY id DESC ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) FROM t",
+            None,
+        ),
+        (
+            "SELECT id, COUNT(s) OVER (PARTITION BY k ORDER BY id ROWS UNBOUNDED PRECEDING), \
+             COUNT(s) OVER (PARTITION BY k ORDER BY id DESC ROWS UNBOUNDED PRECEDING) FROM t",
+            None,
+        ),
+        (
+            "SELECT id, LAG(id) OVER (ORDER BY id), LAG(s) OVER (ORDER BY id DESC) FROM t",
+            Some("the details of BoundedWindowAggExec"),
+        ),
+        (
+            "SELECT id, FIRST_VALUE(s) OVER (PARTITION BY k ORDER BY id), \
+             FIRST_VALUE(s) OVER (PARTITION BY k ORDER BY id DESC) FROM t",
+            Some("the details of WindowAggExec"),
+        ),
+    ] {
+        let plan = cluster.explained(query).await;
+        let sorts = plan.matches("Sort by ").count() + plan.matches("SortExec: ").count();
+        assert_eq!(sorts, 1, "{plan}");
+        match (cluster.compare(query).await, reason) {
+            (None, None) => {}
+            (Some(stays), Some(reason)) => assert!(stays.contains(reason), "{stays}"),
+            (stays, _) => panic!("{query}: {stays:?}"),
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,6 +3,8 @@
 use crate::damage::refusal;
 use crate::support::programs::python;
 use crate::support::{Client, Database, Server, ServerError, wait_until};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -168,6 +170,58 @@ fn dropped_and_recovered_partitions_in_doubt_are_dropped_and_recovered_when_stor
         assert!(db.client.table("SHOW CATALOG RECYCLE BIN").rows.is_empty());
         restart(&mut server, &mut db);
     }
+}
+
+/// The partitions of the data files that a Delta log has, in order.
+fn partitions_in(log: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path());
+    let mut entries: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect();
+    entries.sort();
+    let mut files = BTreeMap::new();
+    for entry in entries {
+        for line in std::fs::read_to_string(entry).unwrap().lines() {
+            let action: Value = serde_json::from_str(line).unwrap();
+            if let Some(path) = action["remove"]["path"].as_str() {
+                files.remove(path);
+            }
+            if let Some(path) = action["add"]["path"].as_str() {
+                let partition = action["add"]["tags"]["tributary.partition"].as_str();
+                files.insert(path.to_owned(), partition.expect("each file is of a partition").to_owned());
+            }
+        }
+    }
+    let mut partitions: Vec<String> = files.into_values().collect();
+    partitions.sort();
+    partitions
+}
+
+#[test]
+fn a_start_completes_a_forced_drop_that_the_catalog_has_and_the_delta_log_has_not() {
+    let (mut server, mut db) = prepared();
+    db.client.ok("ALTER TABLE days DROP TEMPORARY PARTITION new");
+    let log = log_of(&server, &db);
+    assert_eq!(partitions_in(&log), ["1", "2", "3"]);
+    let broken = Broken::new(&log);
+    db.client.ok("ALTER TABLE days DROP PARTITION p_202402 FORCE");
+    assert_eq!(db.client.rows(ALL), ["1", "3"]);
+    server.kill();
+    broken.mend();
+    assert_eq!(partitions_in(&log), ["1", "2", "3"], "its entry was not written");
+    server.start_again();
+    db.client = server.connect_to(&db.name);
+    assert_eq!(db.client.rows(ALL), ["1", "3"]);
+    assert_eq!(names(&mut db.client, "SHOW PARTITIONS FROM days"), ["p_202401", "p_202403"]);
+    assert!(server.stop().success());
+    assert_eq!(partitions_in(&log), ["1", "3"], "the start has written what was left");
+    server.start_again();
+    db.client = server.connect_to(&db.name);
+    // A partition of the same rows begins empty.
+    db.client.ok("ALTER TABLE days ADD PARTITION again VALUES [('2024-02-01'), ('2024-03-01'))");
+    assert_eq!(db.client.rows(ALL), ["1", "3"]);
+    db.client.ok("INSERT INTO days (id, day) VALUES (4, '2024-02-04')");
+    restart(&mut server, &mut db);
+    assert_eq!(db.client.rows(ALL), ["1", "3", "4"]);
 }
 
 #[test]

@@ -11,21 +11,23 @@ use std::time::{Duration, Instant};
 /// A bucket and a database, which servers share.
 pub struct Cluster {
     bucket: Bucket,
-    postgres: Arc<Postgres>,
+    pub postgres: Arc<Postgres>,
+    pub database: String,
     url: String,
 }
 
 impl Cluster {
     fn on(postgres: Arc<Postgres>) -> Self {
-        let url = postgres.url(&postgres.database());
-        Self { bucket: Bucket::new(), postgres, url }
+        let database = postgres.database();
+        let url = postgres.url(&database);
+        Self { bucket: Bucket::new(), postgres, database, url }
     }
 
     pub fn new() -> Self {
         Self::on(Postgres::shared())
     }
 
-    fn settings(&self, more: &[(&str, &str)]) -> Vec<(String, String)> {
+    pub fn settings(&self, more: &[(&str, &str)]) -> Vec<(String, String)> {
         let own = [("catalog_url", self.url.as_str()), ("catalog_password", PASSWORD)];
         let more = own.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         self.bucket.settings().into_iter().chain(more).collect()

@@ -13,6 +13,7 @@ use datafusion::physical_expr::expressions::{Column, DynamicFilterTracking};
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, conjunction, split_conjunction};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::DisplayFormatType;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_datasource::morsel::{MorselPlanner, Morselizer};
@@ -31,6 +32,10 @@ const SHARE_OF_JOIN_MAX: f64 = 0.005;
 const SHARE_ASKED_MAX: f64 = 0.5;
 /// The same for filters of joins. Keys may have gaps: the keys of all orders fill a quarter of their range, and each line has one.
 const SHARE_ASKED_OF_JOIN_MAX: f64 = 0.1;
+
+/// Columns that are shown for each column of a filter of which nothing is known, such as one of texts, from which on the reader asks it: to
+/// ask it costs hardly more than reading the file does anyway, and saves nearly all if few rows pass.
+pub(super) const WIDE: usize = 16;
 
 /// A source of data files that decides for each file how it is read.
 #[derive(Clone)]
@@ -200,6 +205,10 @@ struct Filters {
     /// first.
     asked: Vec<(f64, BTreeSet<usize>, Arc<dyn PhysicalExpr>)>,
     others: Vec<Arc<dyn PhysicalExpr>>,
+    /// Filters of which it is not known how many rows they leave, with their columns.
+    unknown: Vec<(BTreeSet<usize>, Arc<dyn PhysicalExpr>)>,
+    /// Number of the table's columns.
+    width: usize,
     /// Whether any that is asked is of a join.
     is_of_join: bool,
     may_change: bool,
@@ -229,7 +238,7 @@ impl Filters {
                 same.push(Arc::clone(filter));
             }
         }
-        let (mut asked, mut is_of_join) = (Vec::new(), false);
+        let (mut asked, mut unknown, mut is_of_join) = (Vec::new(), Vec::new(), false);
         for (columns, filters) in of_columns {
             let all = conjunction(filters.clone());
             let is_join = of_joins.contains(&columns);
@@ -239,35 +248,62 @@ impl Filters {
                     is_of_join |= is_join;
                     asked.push((share, columns, all));
                 }
+                None if !columns.is_empty() && !of_joins.contains(&columns) && !is_volatile(&all) => {
+                    unknown.push((columns, all));
+                }
                 _ => others.extend(filters),
             }
         }
         asked.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
-        Self { asked, others, is_of_join, may_change }
+        Self { asked, others, unknown, width: schema.fields().len(), is_of_join, may_change }
     }
 
-    /// The filters for the reader, and the counts of the first. `None`: too many rows pass, or few other columns are
-    /// `shown`; without that, all are.
+    /// The filters for the reader, and the counts of the first. `None`: it does not pay to ask any of them. The columns `shown` are read; without
+    /// that, all are.
     fn sieves(&self, shown: Option<&BTreeSet<usize>>) -> Option<(Arc<dyn PhysicalExpr>, Arc<Tally>)> {
-        let share = share_of_all(self.asked.iter().map(|(share, columns, _)| (*share, columns)));
-        let columns: BTreeSet<usize> =
-            self.asked.iter().flat_map(|(_, columns, _)| columns).copied().collect();
-        let has_others = shown.is_none_or(|shown| shown.difference(&columns).count() > columns.len());
-        let most = if self.is_of_join { SHARE_OF_JOIN_MAX } else { SHARE_MAX };
-        if self.asked.is_empty() || share > most || !has_others {
+        let known = || self.asked.iter().map(|(.., filter)| filter);
+        let unknown = || self.unknown.iter().map(|(_, filter)| filter);
+        let (asked, others): (Vec<_>, Vec<_>) = if self.leaves_few(shown) {
+            (known().collect(), unknown().chain(&self.others).collect())
+        } else if self.is_wide(shown) {
+            (unknown().collect(), known().chain(&self.others).collect())
+        } else {
             return None;
-        }
+        };
         let first = Arc::new(Tally::default());
         let mut tally = Some(Arc::clone(&first));
-        let asked = self.asked.iter().map(|(.., filter)| -> Arc<dyn PhysicalExpr> {
+        let asked = asked.into_iter().map(|filter| -> Arc<dyn PhysicalExpr> {
             Arc::new(Sieve::new(Arc::clone(filter), tally.take().unwrap_or_default()))
         });
         // Bounds come last: the columns are decoded for the rows that are left.
-        let bounds = self
-            .others
-            .iter()
+        let bounds = others
+            .into_iter()
             .map(|filter| -> Arc<dyn PhysicalExpr> { Arc::new(Sieve::of_bounds(Arc::clone(filter))) });
         Some((conjunction(asked.chain(bounds)), first))
+    }
+
+    /// Whether few rows pass the filters, and more other columns are read than these have.
+    fn leaves_few(&self, shown: Option<&BTreeSet<usize>>) -> bool {
+        let share = share_of_all(self.asked.iter().map(|(share, columns, _)| (*share, columns)));
+        let columns: BTreeSet<usize> =
+            self.asked.iter().flat_map(|(_, columns, _)| columns).copied().collect();
+        let most = if self.is_of_join { SHARE_OF_JOIN_MAX } else { SHARE_MAX };
+        !self.asked.is_empty() && share <= most && self.others_read(shown, &columns) > columns.len()
+    }
+
+    /// Whether the columns of filters of which nothing is known hardly count among those that are read.
+    fn is_wide(&self, shown: Option<&BTreeSet<usize>>) -> bool {
+        let columns: BTreeSet<usize> =
+            self.unknown.iter().flat_map(|(columns, _)| columns).copied().collect();
+        !columns.is_empty() && self.others_read(shown, &columns) >= WIDE * columns.len()
+    }
+
+    /// Number of columns that are read apart from these.
+    fn others_read(&self, shown: Option<&BTreeSet<usize>>, columns: &BTreeSet<usize>) -> usize {
+        match shown {
+            Some(shown) => shown.difference(columns).count(),
+            None => self.width - columns.len(),
+        }
     }
 }
 

@@ -1,3 +1,4 @@
+use super::source::WIDE;
 use super::*;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::SchemaRef;
@@ -33,6 +34,12 @@ const PATHS: [&str; 2] = ["part-1.parquet", "part-2.parquet"];
 
 impl Files {
     async fn new() -> Self {
+        Self::with_more(0).await
+    }
+
+    /// The files with this number of columns behind `u`, which have the values of `n`.
+    async fn with_more(columns: usize) -> Self {
+        let more = columns;
         let m = || (0..ROWS).map(|n| n * 7919 % ROWS);
         let columns: [(&str, ArrayRef); 5] = [
             ("n", Arc::new(Int64Array::from_iter_values(0..ROWS))),
@@ -41,6 +48,9 @@ impl Files {
             ("t", Arc::new(StringArray::from_iter_values(m().map(|m| format!("text {m}."))))),
             ("u", Arc::new(StringArray::from_iter_values(m().map(|m| format!("{m}"))))),
         ];
+        let n = Arc::clone(&columns[0].1);
+        let more = (0..more).map(|column| (format!("more {column}"), Arc::clone(&n)));
+        let columns = columns.map(|(name, column)| (name.to_owned(), column)).into_iter().chain(more);
         let batch = RecordBatch::try_from_iter(columns).unwrap();
         let properties = WriterProperties::builder().set_max_row_group_row_count(Some(100_000)).build();
         let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
@@ -102,7 +112,8 @@ impl Files {
 
     /// The rows that a scan of all columns returns, and those of them that pass.
     async fn rows(&self, filter: &Arc<dyn PhysicalExpr>) -> (i64, i64) {
-        let scan = self.scan(filter, &[0, 1, 2, 3, 4], None);
+        let all: Vec<usize> = (0..self.schema.fields().len()).collect();
+        let scan = self.scan(filter, &all, None);
         let batches = collect(scan, self.context.task_ctx()).await.unwrap();
         let passing = |batch: &RecordBatch| {
             let passes = filter.evaluate(batch).unwrap().into_array(batch.num_rows()).unwrap();
@@ -140,6 +151,22 @@ async fn filters_of_several_columns_count_together() {
     // The one of `s` may give up: half of those with a small `m` pass.
     assert!((passing..=ROWS / 5).contains(&rows), "{rows} {passing}");
     assert_eq!(files.rows(&few_s).await.0, ROWS * 2);
+}
+
+#[tokio::test]
+async fn a_filter_of_texts_is_asked_if_its_column_is_one_of_many() {
+    let files = Files::with_more(WIDE - 4).await;
+    let like = |pattern| like(false, false, files.column("t"), lit(pattern), &files.schema).unwrap();
+    let few = like("%9999.%");
+    assert_eq!(files.rows(&few).await, (60, 60));
+    let shown: Vec<usize> = (0..WIDE).collect();
+    assert_eq!(files.rows_of(&few, &shown).await, ROWS * 2, "one column less is read");
+    assert_eq!(files.rows(&like("text%")).await, (ROWS * 2, ROWS * 2));
+    // Most of the first 32 Ki rows are let through.
+    let (rows, passing) = files.rows(&like("%1%")).await;
+    assert!(rows > passing && rows <= ROWS * 2, "{rows} {passing}");
+    let many = files.compared("m", Operator::Lt, ROWS / 2);
+    assert_eq!(files.rows(&files.both(many, few)).await.1, 30, "of both conditions");
 }
 
 #[tokio::test]

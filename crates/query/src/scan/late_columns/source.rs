@@ -291,7 +291,7 @@ impl Filters {
         !self.asked.is_empty() && share <= most && self.others_read(shown, &columns) > columns.len()
     }
 
-    /// Whether the columns of filters of which nothing is known hardly count among those that are read.
+    /// Whether the columns of filters of which nothing is known are few of all that are read.
     fn is_wide(&self, shown: Option<&BTreeSet<usize>>) -> bool {
         let columns: BTreeSet<usize> =
             self.unknown.iter().flat_map(|(columns, _)| columns).copied().collect();

@@ -119,6 +119,10 @@ impl Run {
         if self.load_only {
             return Ok(());
         }
+        // Large loads are in data files at once, and in the Delta log with the next flush.
+        crate::server::wait_until("the Delta log's entries", Duration::from_secs(300), || {
+            Ok(live_files(&server)?.len() as f64 == server.metric("tributary_data_files")?)
+        })?;
         let mut files = BTreeMap::<String, Vec<PathBuf>>::new();
         for file in live_files(&server)? {
             let directory = file.parent().and_then(|it| it.file_name()).and_then(|it| it.to_str());

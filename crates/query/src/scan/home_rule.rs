@@ -8,19 +8,19 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
 
+/// A change of a plan as a whole.
+type Change = fn(Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>>;
+
 /// The rule of this name that applies `change` to a plan that stays on its node. One that travels stays as it is: other nodes do not know
 /// steps and expressions of ours.
-pub fn home_rule(
-    name: &'static str,
-    change: fn(Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>>,
-) -> Rule {
+pub fn home_rule(name: &'static str, change: Change) -> Rule {
     Arc::new(HomeRule { name, change })
 }
 
 #[derive(Debug)]
 struct HomeRule {
     name: &'static str,
-    change: fn(Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>>,
+    change: Change,
 }
 
 impl PhysicalOptimizerRule for HomeRule {

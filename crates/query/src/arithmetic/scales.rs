@@ -35,6 +35,10 @@ impl OptimizerRule for ConstantScales {
         let schema = merge_schema(&plan.inputs());
         let names = NamePreserver::new(&plan);
         plan.map_expressions(|expr| {
+            // Grouping sets have no name that could be restored.
+            if matches!(expr, Expr::GroupingSet(_)) {
+                return Ok(Transformed::no(expr));
+            }
             let name = names.save(&expr);
             let changed = expr.transform_up(|expr| Ok(scaled(expr, &schema)))?;
             Ok(changed.update_data(|expr| name.restore(expr)))

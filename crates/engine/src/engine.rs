@@ -145,6 +145,7 @@ impl Engine {
             followed_age_seconds: self.follower.as_ref().map_or(0.0, |follower| follower.age_seconds()),
             cache: self.facts.store.read_cache(),
             traffic: self.facts.store.traffic(),
+            page_cache: self.queries.page_cache(),
             distributed: self.queries.nodes().counts(),
             distributed_parts: self.queries.nodes().running_parts(),
         };

@@ -10,7 +10,7 @@ use crate::access::Access;
 use namespace::{EngineNamespace, Facts, RejectId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tributary_query::{Nodes, QueryEngine};
+use tributary_query::{Nodes, PageCacheFigures, QueryEngine};
 use tributary_types::Principal;
 
 /// Queries of everybody, each over what its principal may see.
@@ -29,6 +29,11 @@ impl Queries {
     /// The nodes that compute parts of queries.
     pub fn nodes(&self) -> &Arc<Nodes> {
         self.nobody.nodes()
+    }
+
+    /// The pages of data files that queries have read, and those in memory.
+    pub fn page_cache(&self) -> PageCacheFigures {
+        self.nobody.page_cache()
     }
 
     /// Queries over what `principal` may see.

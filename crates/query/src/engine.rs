@@ -35,6 +35,7 @@ use crate::run::places::{self, PlacedRows};
 use crate::run::rows;
 use crate::scan::conditions::conditions_apart;
 use crate::scan::late_columns::late_columns;
+use crate::scan::page_cache::{PageCache, PageCacheFigures};
 use crate::scan::provider::SnapshotProvider;
 use crate::scan::stream_table;
 use crate::scan::table_functions::TableFunctions;
@@ -103,6 +104,7 @@ pub struct QueryEngine {
     places: Arc<Semaphore>,
     store_url: ObjectStoreUrl,
     nodes: Arc<Nodes>,
+    page_cache: Arc<PageCache>,
 }
 
 type State = Arc<Sealed<SessionState>>;
@@ -183,8 +185,10 @@ impl QueryEngine {
         let optimizer_rules = with_cheap_arithmetic(with_join_order(optimizer_rules(in_use)));
         let mut optimizer_rules = interleaved(optimizer_rules, &(Arc::new(StopRule) as _));
         optimizer_rules.push(Arc::new(LastRule));
+        let page_cache = PageCache::new(options.page_cache_bytes);
+        let config = config(options.target_partitions).with_extension(Arc::clone(&page_cache));
         let state = SessionStateBuilder::new()
-            .with_config(config(options.target_partitions))
+            .with_config(config)
             .with_runtime_env(runtime)
             .with_default_features()
             .with_analyzer_rules(interleaved(analyzer.rules, &(Arc::new(StopRule) as _)))
@@ -199,13 +203,19 @@ impl QueryEngine {
         let state = built(state);
         let nodes = Arc::new(Nodes::new(options.distributed_bytes_min));
         nodes.set_worker(worker(&state, nodes.peers()));
-        Ok(Self { namespace, state, others: Arc::default(), places, store_url, nodes })
+        Ok(Self { namespace, state, others: Arc::default(), places, store_url, nodes, page_cache })
     }
 
     /// The nodes that compute parts of queries.
     #[must_use]
     pub const fn nodes(&self) -> &Arc<Nodes> {
         &self.nodes
+    }
+
+    /// The pages of data files that queries have read, and those in memory.
+    #[must_use]
+    pub fn page_cache(&self) -> PageCacheFigures {
+        self.page_cache.figures()
     }
 
     /// The same engine over what somebody else may see.

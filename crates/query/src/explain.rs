@@ -6,6 +6,7 @@
 //! Not here: the plan as the query engine has it, which EXPLAIN VERBOSE and EXPLAIN PHYSICAL PLAN show.
 
 use crate::computed_once::node::ComputedOnce;
+use crate::scan::page_cache::BYTES_IN_MEMORY;
 use crate::scan::provider::{ScanTraits, SnapshotProvider};
 use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
@@ -448,6 +449,10 @@ fn scan_of(
         }
         if let Some(scanned) = metrics.sum_by_name("bytes_scanned") {
             let _ = write!(place, ", {} read", in_bytes(scanned.as_usize() as u64));
+        }
+        let cached = metrics.sum_by_name(BYTES_IN_MEMORY).map_or(0, |bytes| bytes.as_usize());
+        if cached > 0 {
+            let _ = write!(place, ", {} in memory", in_bytes(cached as u64));
         }
     }
     Some((table.name.clone(), place))

@@ -43,5 +43,6 @@ pub use planning::Stop;
 pub use run::begin::begins;
 pub use run::output::Nested;
 pub use run::places::PlacedRows;
+pub use scan::page_cache::PageCacheFigures;
 pub use types::metadata::declared as declared_type;
 pub use types::shown::type_text;

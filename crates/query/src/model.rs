@@ -28,6 +28,8 @@ pub struct QueryOptions {
     pub spill: Option<Spill>,
     /// Bytes of data files from which on a query is divided among nodes, if there are others; 0: none is.
     pub distributed_bytes_min: u64,
+    /// Memory of decompressed pages of data files, in bytes; 0: none are kept.
+    pub page_cache_bytes: u64,
 }
 
 /// The disk that queries spill to.
@@ -41,7 +43,13 @@ pub struct Spill {
 impl Default for QueryOptions {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Self { memory_limit_bytes: 1 << 30, target_partitions: cores, spill: None, distributed_bytes_min: 0 }
+        Self {
+            memory_limit_bytes: 1 << 30,
+            target_partitions: cores,
+            spill: None,
+            distributed_bytes_min: 0,
+            page_cache_bytes: 64 << 20,
+        }
     }
 }
 

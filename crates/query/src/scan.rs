@@ -7,6 +7,7 @@ pub mod files;
 pub(crate) mod home_rule;
 pub mod late_columns;
 pub mod numbers;
+pub mod page_cache;
 pub mod provider;
 pub(crate) mod sieve;
 pub mod stream_table;

@@ -156,6 +156,16 @@ fn memory_limit(setting: Portion) -> u64 {
     }
 }
 
+/// Memory of decompressed pages, in bytes. A percentage of memory that is unknown is none.
+fn page_cache(settings: &Settings) -> u64 {
+    let all = memory_limit(settings.mem_limit.get());
+    match settings.storage_page_cache_limit {
+        Some(Portion::Percent(_)) if all == u64::MAX => 0,
+        Some(portion) => portion.of(all),
+        None => 0,
+    }
+}
+
 /// A server that others can reach must not have a user without a password.
 async fn refuse_open_door(engine: &Arc<Engine>, bind: IpAddr) -> Outcome<()> {
     let open = engine.users_without_password();
@@ -463,6 +473,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
             },
             spill: None,
             distributed_bytes_min: settings.distributed_query_bytes,
+            page_cache_bytes: page_cache(settings),
         },
     })
 }

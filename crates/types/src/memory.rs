@@ -12,6 +12,7 @@
 
 use crate::error::{ErrorCode, SqlError};
 use crate::host;
+use parking_lot::Mutex;
 use std::fs;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,6 +30,12 @@ static REFUSED: AtomicU64 = AtomicU64::new(0);
 static RESIDENT: AtomicU64 = AtomicU64::new(0);
 static READ_AT: AtomicU64 = AtomicU64::new(u64::MAX);
 static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Returns the bytes that were given up, or `None` when there is nobody left who could give up some.
+type GivesWay = Box<dyn Fn() -> Option<u64> + Send>;
+
+/// Caches, whose memory nobody needs.
+static CACHES: Mutex<Vec<GivesWay>> = Mutex::new(Vec::new());
 
 /// There is not as much memory as was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,18 +82,36 @@ pub fn left() -> u64 {
     if limit == u64::MAX || host::is_simulated() { u64::MAX } else { limit.saturating_sub(recent()) }
 }
 
-/// Whether the process has all that it may have.
+/// Whether the process has all that it may have, without its caches.
 #[must_use]
 pub fn is_full() -> bool {
-    left() == 0
+    left() == 0 && freed() == 0
 }
 
-/// Checks that `more` bytes may be taken, and counts it if not.
+/// Adds a cache, which gives up its memory when there is none left and returns the bytes; `None` ends that.
+pub fn give_way(cache: impl Fn() -> Option<u64> + Send + 'static) {
+    CACHES.lock().push(Box::new(cache));
+}
+
+/// Has all caches give way, and returns the bytes that others can take now: the allocator has them, though they stay resident for
+/// a moment.
+fn freed() -> u64 {
+    let Some(mut caches) = CACHES.try_lock() else { return 0 };
+    let mut bytes = 0;
+    caches.retain(|cache| {
+        let freed = cache();
+        bytes += freed.unwrap_or(0);
+        freed.is_some()
+    });
+    bytes
+}
+
+/// Checks that `more` bytes may be taken, if need be instead of caches, and counts it if not.
 ///
 /// # Errors
 /// They may not.
 pub fn check(more: u64) -> Result<(), MemoryFull> {
-    if more <= left() {
+    if more <= left() || more <= left().saturating_add(freed()) {
         return Ok(());
     }
     REFUSED.fetch_add(1, Ordering::Relaxed);
@@ -133,6 +158,14 @@ mod tests {
         assert!(is_full());
         assert!(check(1).is_err());
         assert!(check(0).is_ok(), "nothing can always be taken");
+        let cache = std::sync::Arc::new(AtomicU64::new(1 << 20));
+        let weak = std::sync::Arc::downgrade(&cache);
+        give_way(move || weak.upgrade().map(|cache| cache.swap(0, Ordering::Relaxed)));
+        assert!(check(1 << 20).is_ok(), "a cache gives way");
+        assert!(check(1 << 20).is_err(), "it has nothing left");
+        drop(cache);
+        assert!(check(1).is_err());
+        assert!(CACHES.lock().is_empty());
         set_limit(u64::MAX);
         assert!(!is_full());
     }

@@ -714,11 +714,15 @@ fn other_memory(
     // Queries hold the facts that hold this.
     let (sessions, query) = (Arc::clone(sessions), Arc::downgrade(query));
     let (limit, queries_limit) = (options.session_memory_bytes.clone(), options.query.memory_limit_bytes);
-    Box::new(move || OtherMemory {
-        sessions: sessions.used(),
-        sessions_limit: limit.get(),
-        queries: query.upgrade().map_or(0, |query| query.memory_reserved() as u64),
-        queries_limit: queries_limit as u64,
+    Box::new(move || {
+        let query = query.upgrade();
+        OtherMemory {
+            sessions: sessions.used(),
+            sessions_limit: limit.get(),
+            queries: query.as_ref().map_or(0, |query| query.memory_reserved() as u64),
+            queries_limit: queries_limit as u64,
+            page_cache: query.map(|query| query.page_cache()).unwrap_or_default(),
+        }
     })
 }
 

@@ -4,7 +4,7 @@ use prometheus::{Encoder, Gauge, IntCounter, IntCounterVec, IntGauge, Opts, Regi
 use std::sync::Arc;
 use tributary_admission::Refusal;
 use tributary_ingest::Ingest;
-use tributary_query::OUTCOMES;
+use tributary_query::{OUTCOMES, PageCacheFigures};
 use tributary_table::{CacheFacts, StoreTraffic, Table};
 use tributary_types::memory;
 
@@ -14,6 +14,7 @@ pub(crate) struct Metrics {
     registry: Registry,
     gauges: Gauges,
     store: StoreMetrics,
+    page_cache: PageCacheMetrics,
     /// In the order of [`OUTCOMES`].
     distributed: Vec<IntCounter>,
     distributed_parts: IntGauge,
@@ -24,6 +25,7 @@ impl Metrics {
         let registry = Registry::new();
         let gauges = Gauges::new(&registry)?;
         let store = StoreMetrics::new(&registry)?;
+        let page_cache = PageCacheMetrics::new(&registry)?;
         let help = "Queries over at least distributed_query_bytes while other nodes computed parts of queries, by what became of them";
         let distributed =
             IntCounterVec::new(Opts::new("tributary_distributed_queries_total", help), &["outcome"])?;
@@ -32,7 +34,7 @@ impl Metrics {
         let help = "Parts of queries of other nodes that this node computes at the moment";
         let distributed_parts = IntGauge::new("tributary_distributed_parts_running", help)?;
         registry.register(Box::new(distributed_parts.clone()))?;
-        Ok(Self { registry, gauges, store, distributed, distributed_parts })
+        Ok(Self { registry, gauges, store, page_cache, distributed, distributed_parts })
     }
 
     /// The registry for the crates' counters.
@@ -48,6 +50,7 @@ impl Metrics {
         self.gauges.ready.set(i64::from(others.is_ready));
         self.gauges.followed_age.set(others.followed_age_seconds);
         self.store.read(others.cache.as_ref(), others.traffic);
+        self.page_cache.read(others.page_cache);
         self.distributed.iter().zip(others.distributed).for_each(|(counter, count)| raise(counter, count));
         self.distributed_parts.set(others.distributed_parts as i64);
         let mut out = Vec::new();
@@ -69,6 +72,7 @@ pub(crate) struct Others {
     /// Of data files in a store that is far away.
     pub cache: Option<CacheFacts>,
     pub traffic: Option<StoreTraffic>,
+    pub page_cache: PageCacheFigures,
     /// Of queries over many bytes, in the order of [`OUTCOMES`].
     pub distributed: [u64; OUTCOMES.len()],
     /// Parts of other nodes' queries.
@@ -315,6 +319,44 @@ impl StoreMetrics {
         raise(&self.evictions, cache.evictions);
         raise(&self.damaged, cache.damaged);
         raise(&self.not_kept, cache.not_kept);
+    }
+}
+
+/// Decompressed pages of data files in memory.
+#[derive(Debug)]
+struct PageCacheMetrics {
+    bytes: IntGauge,
+    limit: IntGauge,
+    hit_bytes: IntCounter,
+    miss_bytes: IntCounter,
+}
+
+impl PageCacheMetrics {
+    fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let bytes = IntGauge::new("tributary_page_cache_bytes", "Bytes of the page cache")?;
+        let limit = IntGauge::new("tributary_page_cache_limit_bytes", "Bytes that the page cache may have")?;
+        let hit_bytes = IntCounter::new(
+            "tributary_page_cache_hit_bytes_total",
+            "Bytes of pages that queries read in memory, decompressed",
+        )?;
+        let miss_bytes = IntCounter::new(
+            "tributary_page_cache_miss_bytes_total",
+            "Bytes of pages that queries read from data files, compressed",
+        )?;
+        for gauge in [&bytes, &limit] {
+            registry.register(Box::new(gauge.clone()))?;
+        }
+        for counter in [&hit_bytes, &miss_bytes] {
+            registry.register(Box::new(counter.clone()))?;
+        }
+        Ok(Self { bytes, limit, hit_bytes, miss_bytes })
+    }
+
+    fn read(&self, figures: PageCacheFigures) {
+        self.bytes.set(i64::try_from(figures.held_bytes).unwrap_or(i64::MAX));
+        self.limit.set(i64::try_from(figures.limit_bytes).unwrap_or(i64::MAX));
+        raise(&self.hit_bytes, figures.hit_bytes);
+        raise(&self.miss_bytes, figures.miss_bytes);
     }
 }
 

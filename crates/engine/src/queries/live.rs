@@ -335,12 +335,14 @@ fn memory(facts: &Facts) -> Vec<Vec<Cell>> {
     let of_process = Some(tributary_types::memory::limit()).filter(|limit| *limit != u64::MAX);
     let in_memtables = budget.used().saturating_sub(budget.in_groups());
     let of_loads = Some(budget.limit());
-    let rows: [(&str, u64, Option<u64>, Option<&str>); 8] = [
+    let pages = others.page_cache;
+    let rows: [(&str, u64, Option<u64>, Option<&str>); 9] = [
         ("PROCESS", tributary_types::memory::resident(), of_process, Some("mem_limit")),
         ("GROUPS", budget.in_groups(), of_loads, Some("group_commit_queue_mem_limit")),
         ("MEMTABLES", in_memtables, of_loads, Some("group_commit_queue_mem_limit")),
         ("LOADS_IN_FLIGHT", budget.in_flight(), of_loads, Some("group_commit_queue_mem_limit")),
         ("QUERIES", others.queries, Some(others.queries_limit), Some("exec_mem_limit")),
+        ("PAGE_CACHE", pages.held_bytes, Some(pages.limit_bytes), Some("storage_page_cache_limit")),
         ("SESSIONS", others.sessions, Some(others.sessions_limit), Some("session_mem_limit")),
         ("LOAD_KEYS", facts.ingest.key_figures().memory_bytes, None, Some("load_keys_max")),
         ("REJECTED_ROWS", rejects.recent_bytes, None, None),

@@ -21,8 +21,8 @@ use std::time::Instant;
 use tributary_catalog::Catalog;
 use tributary_ingest::Ingest;
 use tributary_query::{
-    Cell, Decommission, FileTable, JobKind, LiveTable, Namespace, ProcessRow, SchemaChangeRow, ServerFacts,
-    SessionView,
+    Cell, Decommission, FileTable, JobKind, LiveTable, Namespace, PageCacheFigures, ProcessRow,
+    SchemaChangeRow, ServerFacts, SessionView,
 };
 use tributary_sql::{FileCall, FileFunction};
 use tributary_table::{Table, TableStore};
@@ -81,6 +81,7 @@ pub(crate) struct OtherMemory {
     pub sessions_limit: u64,
     pub queries: u64,
     pub queries_limit: u64,
+    pub page_cache: PageCacheFigures,
 }
 
 /// A backup of the server that is being taken.

@@ -12,7 +12,7 @@ mod pages;
 pub(crate) mod pieces;
 mod point;
 mod pruning;
-mod reader;
+pub(in crate::scan) mod reader;
 mod version_files;
 
 pub use version_files::{Travels, VersionFiles, travels};
@@ -341,11 +341,8 @@ impl SnapshotProvider {
 
     /// Readers of these files.
     fn readers(&self, state: &dyn Session, paths: &HashMap<usize, Path>) -> Result<CheckedReaders> {
-        let runtime = state.runtime_env();
-        let store = runtime.object_store(&self.store_url)?;
-        let footers = runtime.cache_manager.get_file_metadata_cache();
         let rows = paths.iter().map(|(file, path)| (path.clone(), self.snapshot.files[*file].file.rows));
-        Ok(CheckedReaders::new(store, footers, self.store_url.clone(), rows.collect()))
+        CheckedReaders::new(state.runtime_env(), state.config(), self.store_url.clone(), rows.collect())
     }
 
     /// The paths of the files in the object store.

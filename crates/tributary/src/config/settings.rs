@@ -333,6 +333,9 @@ settings! {
     /// Memory limit of all queries together.
     exec_mem_limit: u64 = "2147483648", bytes(1, u64::MAX);
 
+    /// Memory of pages of data files that are kept decompressed because queries have read them twice: a percentage of `mem_limit` at the start, or bytes. It is given up when the process needs it. 0: none.
+    storage_page_cache_limit: Option<Portion> = "20%", optional_portion();
+
     /// Threads that one query may use. 0: one per core.
     query_parallelism: u64 = "0", count(0, 1024);
 

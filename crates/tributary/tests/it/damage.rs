@@ -418,7 +418,8 @@ fn a_data_file_with_a_damaged_footer_fails_queries_of_its_table_by_name() {
 /// Row groups are read whole, and by single pages where the key says which.
 #[test]
 fn a_data_file_with_damaged_pages_fails_the_queries_that_read_them_by_name() {
-    let server = Server::with_settings(&[("flush_age_ms", "100")]);
+    // Pages in memory would be read instead.
+    let server = Server::with_settings(&[("flush_age_ms", "100"), ("storage_page_cache_limit", "0")]);
     let mut db = server.database().with_dt("");
     let csv = server.scratch().join("rows.csv");
     let score = |id: u64| id * 2_654_435_761 % 1_000_000_007;

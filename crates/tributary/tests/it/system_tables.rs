@@ -123,3 +123,26 @@ fn memory_is_shown_by_owner_with_its_limit() {
     assert_eq!(root.value(limit), "12345678");
     assert!(eve.rows(memory).is_empty());
 }
+
+#[test]
+fn what_queries_read_twice_is_in_memory_then() {
+    let server = Server::with_settings(&[("flush_age_ms", "20"), ("storage_page_cache_limit", "50000000")]);
+    let mut root = server.connect();
+    root.ok("CREATE DATABASE d");
+    root.ok("USE d");
+    root.ok(&format!("CREATE TABLE t (id INT NOT NULL, v VARCHAR(20)) {TAIL}"));
+    root.ok("INSERT INTO t SELECT number, CONCAT('value ', number % 10) FROM numbers('number' = '20000')");
+    let in_files = "SELECT COUNT(*) FROM information_schema.table_work WHERE STATE = 'FINISHED'";
+    wait_until("the rows are in a data file", || root.value(in_files) != "0");
+    let sum = "SELECT SUM(id), COUNT(DISTINCT v) FROM t";
+    wait_until("the pages are in memory", || {
+        assert_eq!(root.rows(sum), ["199990000|10"]);
+        server.metric("tributary_page_cache_hit_bytes_total ") > 0.0
+    });
+    let plan = root.rows(&format!("EXPLAIN ANALYZE {sum}")).join("\n");
+    assert!(plan.contains(" in memory"), "{plan}");
+    let memory = "SELECT BYTES > 10000, LIMIT_BYTES, SETTING FROM information_schema.server_memory \
+                  WHERE OWNER = 'PAGE_CACHE'";
+    wait_until("the cache tells its size", || root.rows(memory) == ["1|50000000|storage_page_cache_limit"]);
+    assert!(server.metric("tributary_page_cache_bytes ") > 10_000.0);
+}

@@ -162,10 +162,8 @@ impl VersionFiles {
             }
             groups.push(FileGroup::new(files));
         }
-        let runtime = context.runtime_env();
-        let store = runtime.object_store(&scan.object_store_url)?;
-        let footers = runtime.cache_manager.get_file_metadata_cache();
-        let readers = CheckedReaders::new(store, footers, scan.object_store_url.clone(), rows);
+        let (runtime, config) = (context.runtime_env(), context.session_config());
+        let readers = CheckedReaders::new(&runtime, config, scan.object_store_url.clone(), rows)?;
         let source = source.clone().with_parquet_file_reader_factory(Arc::new(readers));
         let config = FileScanConfigBuilder::from(scan.clone())
             .with_source(Arc::new(source))
@@ -478,11 +476,9 @@ mod tests {
         let files: Vec<PartitionedFile> =
             scan.file_groups.iter().flat_map(FileGroup::iter).cloned().collect();
         let version = version(&path, known);
-        let runtime = context.runtime_env();
-        let store = runtime.object_store(&scan.object_store_url).unwrap();
-        let footers = runtime.cache_manager.get_file_metadata_cache();
-        let url = scan.object_store_url.clone();
-        let readers = CheckedReaders::new(store, footers, url, HashMap::from([(path, ROWS as u64)]));
+        let (runtime, url) = (context.runtime_env(), scan.object_store_url.clone());
+        let rows = HashMap::from([(path, ROWS as u64)]);
+        let readers = CheckedReaders::new(&runtime, &context.copied_config(), url, rows).unwrap();
         let pieces = cut(files.clone(), &readers).await.unwrap();
         assert_eq!(pieces.len(), ROWS as usize / GROUP_ROWS);
         for parts in [1, 2, 6] {

@@ -11,9 +11,10 @@ async fn error_of(store: Arc<dyn ObjectStore>, bytes: Option<&'static [u8]>, fil
     if let Some(bytes) = bytes {
         store.put(&path, bytes.into()).await.unwrap();
     }
-    let footers = RuntimeEnv::default().cache_manager.get_file_metadata_cache();
+    let (runtime, config) = (RuntimeEnv::default(), SessionConfig::new());
     let url = ObjectStoreUrl::parse("file://").unwrap();
-    let readers = CheckedReaders::new(store, footers, url, HashMap::new());
+    runtime.register_object_store(url.as_ref(), store);
+    let readers = CheckedReaders::new(&runtime, &config, url, HashMap::new()).unwrap();
     let mut file = PartitionedFile::new(path.as_ref(), file_bytes);
     file.object_meta.location = path;
     let mut reader = readers.create_reader(0, file, None, &ExecutionPlanMetricsSet::new()).unwrap();

@@ -53,14 +53,19 @@ pub(super) fn with_views(plan: Arc<dyn ExecutionPlan>, is_free: bool) -> Result<
     }
 }
 
-/// A projection that makes texts of a plan's views, as this schema has them.
+/// A projection that makes texts of a plan's views, as this schema has them. The declared type of a subquery's value is lost below,
+/// where the expression was built again, and is put back.
 fn texts_above(plan: Arc<dyn ExecutionPlan>, schema: &SchemaRef) -> Result<Arc<dyn ExecutionPlan>> {
     let views = plan.schema();
     let column = |(at, field): (usize, &FieldRef)| {
         let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(field.name(), at));
-        let expr: Arc<dyn PhysicalExpr> = match views.field(at).data_type() == field.data_type() {
-            true => column,
-            false => Arc::new(CastExpr::new(column, field.data_type().clone(), None)),
+        let below = views.field(at);
+        let expr: Arc<dyn PhysicalExpr> = if below.metadata() != field.metadata() {
+            Arc::new(CastExpr::new_with_target_field(column, Arc::clone(field), None))
+        } else if below.data_type() != field.data_type() {
+            Arc::new(CastExpr::new(column, field.data_type().clone(), None))
+        } else {
+            column
         };
         ProjectionExpr { expr, alias: field.name().clone() }
     };

@@ -7,7 +7,7 @@ use crate::log::{LogChange, LogState, Written, app_id, commit_info, drops_id};
 use crate::options::Retention;
 use crate::table::{Table, delta_version};
 use crate::view::schema::{
-    last_change, metadata_for, protocol_for, same_metadata, with_change, with_retention,
+    last_change, metadata_for, protocol_for, same_metadata, with_change, with_settings,
 };
 use deltalake_core::kernel::{Action, CommitInfo, Metadata, Protocol, Transaction};
 use serde_json::Value;
@@ -349,7 +349,7 @@ fn entry_for(state: &LogState, goal: &Goal, retention: Retention) -> Result<Opti
         return Ok(None);
     }
     // Settings that have changed are no reason for an entry of their own.
-    let metadata = match with_retention(&metadata, retention)? {
+    let metadata = match with_settings(&metadata, retention)? {
         Some(changed) => {
             actions.retain(|action| !matches!(action, Action::Metadata(_)));
             actions.push(Action::Metadata(changed.clone()));

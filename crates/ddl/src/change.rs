@@ -128,7 +128,9 @@ impl Change {
         match &self.effect {
             Effect::Columns(target) => changed_def(target, current),
             Effect::Partitions(NewPartitions { partitions, .. }) => {
-                TableDef { partitioning: Partitioning::By(Arc::new(partitions.clone())), ..current.clone() }
+                let partitioning = Partitioning::By(Arc::new(partitions.clone()));
+                // The change was made after an earlier drop of partitions.
+                TableDef { partitioning, drop_mark: None, ..current.clone() }
             }
         }
     }

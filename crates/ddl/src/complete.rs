@@ -25,10 +25,12 @@ impl Logs for TableStore {
 }
 
 /// The reason why a change could not be completed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Incomplete {
     /// The catalog can't be written.
+    #[error("the catalog has failed: {0}")]
     Catalog(String),
+    #[error("{0}")]
     Log(TableError),
 }
 

@@ -1,6 +1,6 @@
 //! Changes of tables that cross the Delta log and the catalog: heavy schema changes, and REPLACE, DROP and RECOVER of partitions.
 //!
-//! Each is one [`Change`] and takes the same steps ([`run`]):
+//! Partitions that are dropped for good have steps of their own ([`marked`]). Each of the others is one [`Change`] and takes the same steps ([`run`]):
 //!
 //! 1. the catalog stores a record of its future state ([`Records::keep`]);
 //! 2. ONE entry of the Delta log, which has the number of the change, makes the change while loads are held
@@ -16,6 +16,7 @@
 
 mod change;
 mod complete;
+mod drops;
 mod kept;
 mod run;
 mod tables;
@@ -24,6 +25,7 @@ mod tests;
 
 pub use change::{Beside, Change, Dropped, Effect, KIND, NewPartitions, written};
 pub use complete::{Incomplete, Logs, complete};
+pub use drops::{Definitions, complete_drop, end_drop, marked};
 pub use kept::KeptPartition;
 pub use run::{Failed, Finished, Records, Step, Subject, run};
 pub use tables::{Columns, Recycled, Replaced};

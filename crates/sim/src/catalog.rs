@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tributary_ddl::{Change, Effect, Finished, KeptPartition, Records};
+use tributary_ddl::{Change, Definitions, Effect, Finished, KeptPartition, Records};
 use tributary_ingest::{
     IncrementError, IncrementStore, LabelStore, SchemaHistory, SourcePosition, TransactionInfo, following,
 };
@@ -162,6 +162,15 @@ impl SimCatalog {
     /// Replaces all rows, as an operator would who restores a backup.
     pub fn put_back(&self, rows: CatalogRows) {
         *self.rows.lock() = rows.0;
+    }
+
+    /// The power goes off shortly after this, sometimes.
+    pub fn power_off_soon(&self) {
+        if self.happens(&self.power_off_one_in) {
+            let within = self.dice.lock().pick(&[6, 30]);
+            let within = self.dice.lock().below(within);
+            self.disk.power_off_at(self.disk.operations() + within);
+        }
     }
 
     /// An id that no table has had.
@@ -330,6 +339,22 @@ impl Records for SimCatalog {
             Effect::Columns(_) => Ok(()),
             Effect::Partitions(_) => self.step("forget change", |rows| drop(rows.changes.remove(&change.id))),
         }
+    }
+}
+
+#[async_trait]
+impl Definitions for SimCatalog {
+    fn table(&self, id: TableId) -> Option<Arc<TableDef>> {
+        self.rows.lock().tables.get(&id).cloned()
+    }
+
+    async fn replace(&self, before: &TableDef, after: TableDef) -> Result<Arc<TableDef>, String> {
+        if self.rows.lock().tables.get(&before.id).is_none_or(|now| **now != *before) {
+            return Err(format!("table {} was changed meanwhile", before.id));
+        }
+        let after = Arc::new(after);
+        self.step("replace table", |rows| drop(rows.tables.insert(after.id, Arc::clone(&after))))?;
+        Ok(after)
     }
 }
 

@@ -57,6 +57,9 @@ pub async fn client(world: Rc<World>) {
 
 async fn act(world: &Rc<World>) {
     let Some(table) = any_table(world) else { return create_table(world).await };
+    if world.plan.rewrites && partitions::has_whole(&table.def()) && world.throw(|dice| dice.one_in(3)) {
+        return partition_changes::change(world, &table).await;
+    }
     if world.plan.changes_often && world.throw(|dice| dice.one_in(3)) {
         return match world.throw(|dice| dice.below(3)) {
             0 => add_column(world, &table).await,
@@ -355,6 +358,9 @@ async fn own_load(world: &Rc<World>, table: &Arc<Table>) {
         return give_up(world, id, reservation);
     };
     let ingest = Arc::clone(&world.process().ingest);
+    if !partition_changes::divide(world, table).await {
+        return give_up(world, id, reservation);
+    }
     if let Some(replaced) = partition_changes::replaced(world, table, id) {
         let load = LoadRows { replaces: Some(Arc::new(replaced)), ..load };
         let answer = ingest.commit(table, reservation, load).await;
@@ -586,6 +592,11 @@ async fn truncate(world: &Rc<World>, table: &Arc<Table>) {
 pub async fn cut(world: &Rc<World>, table: &Arc<Table>, only: Option<Partitions>) {
     // Rows of a table of unique keys that a truncation removes look like superseded ones.
     if world.model.borrow().is_wiping(table.id()) || is_unique(table) {
+        return;
+    }
+    if only.is_some() && !partition_changes::divide(world, table).await
+        || world.model.borrow().is_wiping(table.id())
+    {
         return;
     }
     let ingest = Arc::clone(&world.process().ingest);

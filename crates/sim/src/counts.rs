@@ -45,6 +45,7 @@ counts! {
     verified: "tables compared with their logs",
     foreign: "loads of another engine",
     foreign_removals: "files removed by another engine",
+    foreign_rewrites: "tables rewritten by another engine",
     records: "records of the server stored",
     unanswered: "loads without an answer",
     rows: "rows acknowledged",

@@ -4,6 +4,8 @@
 //! the next version, unless another entry has it. So it appends rows, and removes whole files. An entry of it whose write was answered is
 //! durable; the server shows what it did as soon as its snapshot says that it has the entry's version, and after each start.
 //!
+//! In tables with partitions it puts rows of several into one file, while no server runs.
+//!
 //! Its rows are in tables that retain all rows and have no partitions. A truncation that no log has yet takes rows with it that an engine
 //! commits before the entry of the truncation. So nothing is promised of its rows in a table that was truncated once.
 
@@ -15,11 +17,13 @@ use crate::rows::{self, batch_of};
 use crate::temporary::is_beside;
 use crate::trace::note;
 use crate::world::World;
-use arrow::array::RecordBatch;
-use arrow::datatypes::{Field, Schema};
+use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{Field, Schema, SchemaRef};
 use object_store::path::Path;
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -71,6 +75,10 @@ pub async fn engine(world: Rc<World>) {
 
 /// Commits while no server runs, sometimes.
 pub async fn while_away(world: Rc<World>) {
+    if world.plan.rewrites {
+        rewrite_some(&world).await;
+        return;
+    }
     for _ in 0..world.throw(|dice| dice.below(3)) {
         commit(&world).await;
     }
@@ -136,7 +144,7 @@ async fn append(world: &Rc<World>, def: &Arc<TableDef>) {
             "path": name, "partitionValues": {}, "size": size, "modificationTime": world.machine.unix_ms(),
             "dataChange": true, "stats": stats,
         }});
-        let tried = put_entry(world, def, version, "WRITE", &format!("load {id}"), &add).await;
+        let tried = put_entry(world, def, version, "WRITE", &format!("load {id}"), &[add]).await;
         if matches!(tried, Put::Done) {
             world.entries.borrow_mut().push(Entry { table: def.id, version, did: Did::Append(id) });
         }
@@ -180,11 +188,76 @@ async fn remove(world: &Rc<World>, def: &Arc<TableDef>) {
         "path": live.path(), "deletionTimestamp": world.machine.unix_ms(), "dataChange": true,
         "extendedFileMetadata": true, "partitionValues": {}, "size": live.size_bytes(),
     }});
-    let put = put_entry(world, def, version, "DELETE", &format!("deletion {deletion}"), &remove).await;
+    let put = put_entry(world, def, version, "DELETE", &format!("deletion {deletion}"), &[remove]).await;
     if matches!(put, Put::Done) {
         world.entries.borrow_mut().push(Entry { table: def.id, version, did: Did::Remove(deletion) });
         world.count(|counts| counts.foreign_removals += 1);
     }
+}
+
+async fn rewrite_some(world: &Rc<World>) {
+    let is_rewritten = |def: &Arc<TableDef>| {
+        def.keys.keeps_all_rows() && def.partitioning.partitions().is_some() && !is_beside(def)
+    };
+    for def in world.hardware.catalog.tables().into_iter().filter(is_rewritten) {
+        // In any case where a partition is being dropped.
+        if def.drop_mark.is_some() || !world.throw(|dice| dice.one_in(3)) {
+            rewrite(world, &def).await;
+        }
+    }
+}
+
+/// Puts the rows of all files into one, whatever partitions they are of, as OPTIMIZE does. Nobody may see the table meanwhile: queries
+/// would be shown rows of a partition that is being dropped, until the file is divided.
+async fn rewrite(world: &Rc<World>, def: &Arc<TableDef>) {
+    let whole = TableDef { partitioning: Partitioning::None, drop_mark: None, ..TableDef::clone(def) };
+    let Some(table) = newest(world, &Arc::new(whole)).await else { return };
+    let snapshot = table.snapshot();
+    let (mut rows, mut actions) = (Vec::new(), Vec::new());
+    for live in snapshot.files.iter().filter(|live| live.deletes.is_none()) {
+        let Some(read) = rows_of(world, &below(def, live.path())).await else { return };
+        if rows.first().is_some_and(|first: &RecordBatch| first.schema() != read.schema()) {
+            continue;
+        }
+        rows.push(read);
+        actions.push(json!({ "remove": {
+            "path": live.path(), "deletionTimestamp": world.machine.unix_ms(), "dataChange": false,
+            "extendedFileMetadata": true, "partitionValues": {}, "size": live.size_bytes(),
+        }}));
+    }
+    let Some(first) = rows.first() else { return };
+    let all = concat_batches(&first.schema(), &rows).expect("the batches have one schema");
+    let version = snapshot.delta_version + 1;
+    let name = format!("engine-rewrites-{version}.parquet");
+    let bytes = written_as(all.schema(), &all);
+    let (count, size) = (all.num_rows(), bytes.len());
+    if world.hardware.store.put(&below(def, &name), PutPayload::from(bytes)).await.is_err() {
+        return;
+    }
+    actions.push(json!({ "add": {
+        "path": name, "partitionValues": {}, "size": size, "modificationTime": world.machine.unix_ms(),
+        "dataChange": false, "stats": json!({ "numRecords": count }).to_string(),
+    }}));
+    note!(
+        world.trace,
+        "rewrites",
+        def.id.0,
+        version,
+        "an engine puts {} files of table {} into one",
+        rows.len(),
+        def.id
+    );
+    let put = put_entry(world, def, version, "OPTIMIZE", &format!("rewriting {version}"), &actions).await;
+    world.count(|counts| counts.foreign_rewrites += u64::from(matches!(put, Put::Done)));
+}
+
+/// All rows of a data file, with the columns that it has.
+async fn rows_of(world: &World, path: &Path) -> Option<RecordBatch> {
+    let bytes = world.hardware.store.get(path).await.ok()?.bytes().await.ok()?;
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).ok()?.build().ok()?;
+    let schema = reader.schema();
+    let batches: Result<Vec<RecordBatch>, _> = reader.collect();
+    concat_batches(&schema, &batches.ok()?).ok()
 }
 
 /// The table as its log has it now.
@@ -197,20 +270,21 @@ fn below(def: &TableDef, name: &str) -> Path {
     Path::from(format!("{}/{name}", def.location))
 }
 
-/// Puts an entry with one action under a version. `mark` is in no other entry.
+/// Puts an entry with these actions under a version. `mark` is in no other entry.
 async fn put_entry(
     world: &World,
     def: &TableDef,
     version: i64,
     operation: &str,
     mark: &str,
-    action: &Value,
+    actions: &[Value],
 ) -> Put {
     let info = json!({ "commitInfo": {
         "timestamp": world.machine.unix_ms(), "operation": operation, "operationParameters": {},
         "engineInfo": format!("another engine, {mark}."),
     }});
-    let entry = format!("{info}\n{action}\n");
+    let lines = std::iter::once(&info).chain(actions);
+    let entry: String = lines.map(|line| format!("{line}\n")).collect();
     let path = below(def, &format!("_delta_log/{version:020}.json"));
     let store = &world.hardware.store;
     let put =
@@ -252,7 +326,11 @@ fn file_of(def: &TableDef, load: LoadId, rows: u64) -> Vec<u8> {
     }
     let schema = Arc::new(Schema::new(fields));
     let batch = RecordBatch::try_new(Arc::clone(&schema), arrays).expect("the columns are the batch's");
+    written_as(schema, &batch)
+}
+
+fn written_as(schema: SchemaRef, batch: &RecordBatch) -> Vec<u8> {
     let mut writer = ArrowWriter::try_new(Vec::new(), schema, None).expect("the columns have plain types");
-    writer.write(&batch).expect("memory takes it");
+    writer.write(batch).expect("memory takes it");
     writer.into_inner().expect("memory takes it")
 }

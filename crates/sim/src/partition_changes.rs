@@ -35,7 +35,11 @@ pub async fn change(world: &Rc<World>, table: &Arc<Table>) {
 async fn drop_one(world: &Rc<World>, table: &Arc<Table>) {
     let old = table.def();
     let Some(dropped) = partitions::any_whole(world, table) else { return };
-    if world.model.borrow().is_wiping(table.id()) {
+    if world.plan.rewrites {
+        // So that the partition has files.
+        flush(world, table).await;
+    }
+    if !divide(world, table).await || world.model.borrow().is_wiping(table.id()) {
         return;
     }
     let Some(mut left) = old.partitioning.partitions().map(|all| Partitions::clone(all)) else { return };
@@ -44,7 +48,7 @@ async fn drop_one(world: &Rc<World>, table: &Arc<Table>) {
     note!(world.trace, "drop part", table.id().0, ids[0].0, "table {}: {:?}", table.id(), dropped.list);
     let is_met = |load| partitions::has_load(&dropped, load);
     world.model.borrow_mut().wipe_of_loads_begins(table.id(), is_met);
-    let is_done = put(world, table, &old, left, Some(dropped)).await;
+    let is_done = put(world, table, left, Some(dropped)).await;
     if !world.is_alive() {
         return;
     }
@@ -75,22 +79,36 @@ async fn add(world: &Rc<World>, table: &Arc<Table>, rows: PartitionRows) -> bool
             return false;
         }
     }
-    let is_done = put(world, table, &old, after, None).await;
+    let is_done = put(world, table, after, None).await;
     world.count(|counts| counts.added_partitions += u64::from(is_done));
     is_done
 }
 
+/// Takes in files of other engines before a partition goes, as the engine does before each statement that empties or drops one.
+/// `false`: the statement is refused.
+pub async fn divide(world: &World, table: &Table) -> bool {
+    if !world.plan.rewrites {
+        return true;
+    }
+    let divided = table.divide().await;
+    world.is_alive() && divided.is_ok() && world.process().table(table.id()).is_some()
+}
+
 /// Whether the table has these partitions then, and no others, which `dropped` are.
-async fn put(
-    world: &World,
-    table: &Table,
-    old: &Arc<TableDef>,
-    partitions: Partitions,
-    dropped: Option<Partitions>,
-) -> bool {
+async fn put(world: &World, table: &Table, partitions: Partitions, dropped: Option<Partitions>) -> bool {
+    let catalog = &world.hardware.catalog;
+    let is_open = || world.is_alive() && world.process().table(table.id()).is_some();
+    if !is_open() || tributary_ddl::complete_drop(catalog, table).await.is_err() || !is_open() {
+        return false;
+    }
+    let old = table.def();
     let partitioning = Partitioning::By(Arc::new(partitions));
-    let new = Arc::new(TableDef { partitioning, ..TableDef::clone(old) });
-    if world.process().table(table.id()).is_none() || world.hardware.catalog.put_table(&new).is_err() {
+    let new = TableDef { partitioning, ..TableDef::clone(&old) };
+    let new = Arc::new(tributary_ddl::marked(table, new, dropped.as_ref()));
+    if dropped.is_some() {
+        catalog.power_off_soon();
+    }
+    if catalog.put_table(&new).is_err() {
         return false;
     }
     let ingest = Arc::clone(&world.process().ingest);
@@ -98,12 +116,15 @@ async fn put(
         Some(dropped) => ingest.drop_partitions(table, new, dropped).await,
         None => table.alter(new).await,
     };
+    if !world.is_alive() {
+        return false;
+    }
     if changed.is_ok() {
+        // Otherwise the mark stays.
+        drop(tributary_ddl::end_drop(catalog, table).await);
         return true;
     }
-    if world.is_alive() {
-        drop(world.hardware.catalog.put_table(old));
-    }
+    drop(catalog.put_table(&old));
     false
 }
 

@@ -32,6 +32,8 @@ pub struct Plan {
     pub audits: bool,
     /// Whether another engine commits to the tables' logs.
     pub engines: bool,
+    /// Whether another engine rewrites the files of tables with partitions while the server is away.
+    pub rewrites: bool,
     /// Whether killed processes were only frozen, and wake while the next one runs.
     pub wakes: bool,
     /// Every third action changes a table, and the catalog fails often.
@@ -89,6 +91,7 @@ impl Plan {
         let keeps_rows = beside.one_in(2);
         // A backup does not have what an engine has done since, and a log of ours has nothing of it to be compared with.
         let engines = beside.one_in(4) && !backups && !audits;
+        let rewrites = beside.one_in(8) && !engines && !backups && !audits;
         let plan = Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
             unique_tables: dice.pick(&[0, 0, 50, 100]),
@@ -106,6 +109,7 @@ impl Plan {
             backups,
             audits,
             engines,
+            rewrites,
             wakes,
             rounds: dice.between(2, 4),
             clients: dice.between(2, 6),
@@ -130,12 +134,21 @@ impl Plan {
             lost_answers: if calm { 0 } else { dice.pick(&[0, 0, 40]) },
         };
         let plan = if engines { plan.with_engines() } else { plan };
+        let plan = if rewrites { plan.with_rewrites() } else { plan };
         if wakes { plan.with_sleepers(keeps_rows) } else { plan }
     }
 
     /// The plan in which all tables are such that another engine may write to them.
     fn with_engines(self) -> Self {
         Self { unique_tables: 0, aggregate_tables: 0, partitioned_tables: 0, ..self }
+    }
+
+    /// The plan in which all tables have partitions, which are dropped and added often, and the power goes off or the disk fails
+    /// meanwhile.
+    fn with_rewrites(self) -> Self {
+        let (unique_tables, aggregate_tables, partitioned_tables) = (0, 0, 100);
+        let disk_errors = if self.power_off > 0 { 60 } else { 0 };
+        Self { unique_tables, aggregate_tables, partitioned_tables, disk_errors, changes_often: true, ..self }
     }
 
     /// The plan in which processes are frozen rather than lost with their machine, and, if they keep rows, have much to flush when

@@ -183,6 +183,10 @@ impl Process {
         .await
         .map_err(|error| error.to_string())?;
         drop_beside(hardware, &ingest, &mut tables).await?;
+        for table in &tables {
+            // The opening has completed the drop; what fails is done by the next change.
+            drop(tributary_ddl::end_drop(&hardware.catalog, table).await);
+        }
         for (table, location) in hardware.catalog.garbage() {
             store.remove(&location).await.map_err(|error| error.to_string())?;
             hardware.catalog.clear_garbage(table)?;

@@ -195,7 +195,7 @@ fn rounds(world: &Rc<World>) {
 
 /// Another engine commits while the server is away.
 fn let_engine_commit(world: &Rc<World>) {
-    if world.plan.engines {
+    if world.plan.engines || world.plan.rewrites {
         world.hardware.disk.set_faults(Faults::default());
         world.hardware.store.lose_answers(0);
         if run_task(world, engines::while_away(Rc::clone(world))).is_err() {

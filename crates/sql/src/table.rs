@@ -106,6 +106,7 @@ impl CreateTable {
             }),
             keys,
             partitioning,
+            drop_mark: None,
             distribution,
             properties: settings,
             comment: self.comment.clone(),

@@ -103,6 +103,11 @@ pub(crate) fn app_id(table: TableId) -> String {
     format!("tributary-{table}")
 }
 
+/// The application id under which a table's Delta log has the number of the last drop of partitions.
+pub(crate) fn drops_id(table: TableId) -> String {
+    format!("tributary-drops-{table}")
+}
+
 pub(crate) struct DeltaLog {
     store: LogStoreRef,
     writer: Writer,
@@ -170,6 +175,17 @@ impl DeltaLog {
         self.check_seal(epoch_of(version.map_err(failed())?))
     }
 
+    /// The number of the last drop of partitions, if the definition has a mark that it is compared with.
+    async fn last_drop(&self, table: &DeltaTable, def: &TableDef) -> Result<Option<u64>, TableError> {
+        if def.drop_mark.is_none() {
+            return Ok(None);
+        }
+        let failed = || TableError::delta(format!("reading the log of '{}'", self.location));
+        let state = table.snapshot().map_err(failed())?;
+        let number = state.transaction_version(table.log_store().as_ref(), drops_id(def.id)).await;
+        Ok(number.map_err(failed())?.and_then(|number| u64::try_from(number).ok()))
+    }
+
     /// The application id that this node used before ids were the tables'.
     fn former_app_id(&self) -> String {
         format!("tributary-{}", self.writer.node)
@@ -195,9 +211,11 @@ impl DeltaLog {
         {
             let sealed = self.claim.as_ref().and_then(|claim| replayed.applications.get(&claim.app_id()));
             let sealed_at = self.check_seal(epoch_of(sealed.copied()))?;
+            let last_drop = replayed.applications.get(&drops_id(def.id)).copied();
+            let last_drop = last_drop.and_then(|number| u64::try_from(number).ok());
             let state =
                 LogState::replayed(replayed, &store, &self.app_ids(def), &self.location, &def.schema).await?;
-            return Ok(LogState { sealed_at, ..state });
+            return Ok(LogState { last_drop, sealed_at, ..state });
         }
         self.load(def).await
     }
@@ -222,8 +240,9 @@ impl DeltaLog {
             let table = self.load_table(version).await?;
             // An earlier state may be read by everybody.
             let sealed_at = if version.is_none() { self.sealed_at(&table).await? } else { 0 };
+            let last_drop = self.last_drop(&table, def).await?;
             let state = LogState::read(&table, &self.app_ids(def), &self.location, &def.schema).await?;
-            Ok(LogState { sealed_at, ..state })
+            Ok(LogState { last_drop, sealed_at, ..state })
         })
         .await
     }

@@ -262,6 +262,7 @@ impl Table {
         root.log.seal(&mut state, def).await?;
         let table = Arc::new(Self::of_state(root, def, state));
         table.align_log().await?;
+        table.complete_marked_drop().await?;
         Ok(table)
     }
 

@@ -62,7 +62,7 @@ pub use live::{Live, LiveValue};
 pub use load_key::{ChannelOffset, Fingerprinter, LOAD_KEY_MAX_BYTES, LoadKey, LoadKeyId, LoadName};
 pub use mode::{GroupCommitMode, RejectPolicy, Requirement};
 pub use nested::{NESTING_MAX, Nested, NestedType, StructField};
-pub use partition::{Partition, PartitionMethod, PartitionNames, Partitioning, Partitions};
+pub use partition::{DropMark, Partition, PartitionMethod, PartitionNames, Partitioning, Partitions};
 pub use password::{AuthPlugin, NewPassword, PasswordHash, SaltedHash, StoredVerifiers, Verifiers};
 pub use password_policy::{LockTime, PASSWORD_HISTORY_MAX, PasswordExpiry, PasswordPolicy, PolicyChange};
 pub use portion::Portion;

@@ -91,6 +91,29 @@ pub struct Partition {
     pub properties: BTreeMap<String, String>,
 }
 
+/// Partitions that were dropped for good, which the Delta log may not have yet.
+///
+/// A definition with a mark gains and loses no partitions: the drop is completed first. So the marked partitions have no row in common
+/// with the definition's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DropMark {
+    /// A version of the Delta log without the drop, and greater than that of any earlier drop's mark: when the log has the drop, it says
+    /// this number.
+    pub log_version: u64,
+    pub partitions: Vec<Partition>,
+}
+
+impl DropMark {
+    /// The partitions before the drop that left these.
+    #[must_use]
+    pub fn before(&self, left: &Partitions) -> Partitions {
+        let mut before = left.clone();
+        let is_gone = |partition: &&Partition| left.by_id(partition.id).is_none();
+        before.list.extend(self.partitions.iter().filter(is_gone).cloned());
+        before
+    }
+}
+
 /// The rows of a partition: one bound per column, or values of all columns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PartitionRows {

@@ -3,7 +3,7 @@
 use crate::data_type::DataType;
 use crate::ids::{ColumnId, DbId, SchemaVersion, TableId};
 use crate::mode::{GroupCommitMode, RejectPolicy};
-use crate::partition::Partitioning;
+use crate::partition::{DropMark, Partitioning, Partitions};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -632,6 +632,9 @@ pub struct TableDef {
     pub keys: KeyModel,
     #[serde(default)]
     pub partitioning: Partitioning,
+    /// The partitions that were dropped for good last, until it is known that the Delta log has lost their rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drop_mark: Option<Arc<DropMark>>,
     pub distribution: Distribution,
     #[serde(default)]
     pub properties: TableProperties,
@@ -662,6 +665,7 @@ impl TableDef {
             schema: Arc::new(schema),
             keys: KeyModel::Duplicate { declared: true },
             partitioning: Partitioning::None,
+            drop_mark: None,
             distribution: Distribution::Random { buckets: Buckets::Auto },
             properties: TableProperties::default(),
             comment: String::new(),
@@ -669,6 +673,12 @@ impl TableDef {
             rollups: Vec::new(),
             location: format!("{db}/{name}-{id}"),
         }
+    }
+
+    /// The partitions before the last drop, if it may not be in the Delta log.
+    #[must_use]
+    pub fn partitions_before_drop(&self) -> Option<Partitions> {
+        Some(self.drop_mark.as_ref()?.before(self.partitioning.partitions()?))
     }
 
     #[must_use]

@@ -1,11 +1,14 @@
 use super::*;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use tributary_types::partition::{PartitionRows, PartitionValue};
 use tributary_types::privilege::{GrantScope, Grants, Right, Rights};
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{
-    ColumnDef, ColumnId, DataType, DbId, DefaultValue, Generated, GroupCommitMode, KeyModel, Partitioning,
-    RejectPolicy, SchemaVersion, TableId, TableProperties, TableRole, TlsRequirement, UserProperty,
+    ColumnDef, ColumnId, DataType, DbId, DefaultValue, DropMark, Generated, GroupCommitMode, KeyModel,
+    PartitionMethod, Partitioning, Partitions, RejectPolicy, SchemaVersion, TableId, TableProperties,
+    TableRole, TlsRequirement, UserProperty,
 };
 
 /// Definitions written by earlier versions and this one, by format. Never changed once a version is released.
@@ -42,6 +45,7 @@ fn orders() -> TableDef {
         }),
         keys: KeyModel::Duplicate { declared: true },
         partitioning: Partitioning::None,
+        drop_mark: None,
         distribution: Distribution::Hash { columns: vec!["id".to_owned()], buckets: Buckets::Auto },
         properties: TableProperties {
             group_commit_interval_ms: 70,
@@ -216,5 +220,19 @@ fn limits_of_a_table_are_stored_if_it_has_any() {
     def.properties.max_load_rows_per_second = Some(7);
     let text = of_table(&def).unwrap();
     assert!(text.contains(r#""max_load_rows_per_second":7"#), "{text}");
+    assert_eq!(table(&text).unwrap(), def);
+}
+
+#[test]
+fn the_mark_of_a_drop_is_stored_if_there_is_one() {
+    let mut def = orders();
+    assert!(!of_table(&def).unwrap().contains("drop_mark"));
+    let mut partitions = Partitions::new(PartitionMethod::List, vec![ColumnId(2)]);
+    let values = PartitionRows::Values(vec![vec![PartitionValue::Text("x".to_owned())]]);
+    partitions.add("p", values, BTreeMap::new());
+    def.drop_mark = Some(Arc::new(DropMark { log_version: 7, partitions: partitions.list }));
+    let text = of_table(&def).unwrap();
+    let mark = r#""drop_mark":{"log_version":7,"partitions":[{"id":1,"name":"p","rows":{"Values":[[{"Text":"x"}]]}}]}"#;
+    assert!(text.contains(mark), "{text}");
     assert_eq!(table(&text).unwrap(), def);
 }

@@ -5,14 +5,16 @@ use crate::access::interrupt::Interrupt;
 use crate::ddl::Ddl;
 use crate::ddl::change::switching::Rest;
 use crate::ddl::change::turns::TableTurn;
+use async_trait::async_trait;
 use futures::StreamExt;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tributary_catalog::{CatalogError, Garbage};
+use tributary_ddl::Definitions;
 use tributary_sql::{AlterOp, CreateTable};
 use tributary_table::Table;
 use tributary_types::system::INTERNAL_SCHEMA;
-use tributary_types::{ErrorCode, Partitions, SqlError, TableDef, TableId, TableRef};
+use tributary_types::{ErrorCode, Partitioning, Partitions, SqlError, TableDef, TableId, TableRef};
 
 /// Locations whose files are deleted at a time.
 const DELETED_AT_ONCE: usize = 4;
@@ -471,8 +473,11 @@ impl Ddl {
         }
         let name = kept.table_ref();
         table.alter(Arc::clone(&kept)).await.map_err(table_error)?;
-        tracing::info!(table = %name, "a table has followed the catalog");
         self.names.changed();
+        if *old == (TableDef { drop_mark: old.drop_mark.clone(), ..TableDef::clone(&kept) }) {
+            return Ok(());
+        }
+        tracing::info!(table = %name, "a table has followed the catalog");
         Err(CatalogError::TableChanged { db: name.db, table: name.table }.into())
     }
 
@@ -497,14 +502,20 @@ impl Ddl {
     ) -> Result<(), SqlError> {
         debug_assert!(turn.is_of(&new), "a table is changed by the holder of its turn");
         self.follow_catalog(&table).await?;
-        let old = table.def();
+        if let (Some(_), Some(dropped)) = changed_partitions(&table.def(), &new) {
+            return Box::pin(self.drop_and_change(turn, table, &dropped, new)).await;
+        }
+        let (added, dropped) = changed_partitions(&table.def(), &new);
+        if added.is_some() || dropped.is_some() {
+            self.complete_drop(&table).await?;
+        }
+        let (old, new) = (table.def(), tributary_ddl::marked(&table, new, dropped.as_ref()));
         if new == *old {
             return Ok(());
         }
         if new.name != old.name {
             self.is_free(&new.table_ref(), false)?;
         }
-        let (added, dropped) = changed_partitions(&old, &new);
         let was_removed = old.partitioning.partitions().is_some_and(|it| !it.has_all_that_were());
         if let Some(added) = added.filter(|_| was_removed) {
             // Rows in the log from an earlier partition of the same values do not belong to the new one.
@@ -521,8 +532,62 @@ impl Ddl {
         if let Err(error) = changed {
             return Err(self.take_back(&old, &new, table_error(error)).await);
         }
+        if new.drop_mark != old.drop_mark
+            && let Err(error) = tributary_ddl::end_drop(self, &table).await
+        {
+            let table = new.table_ref();
+            tracing::warn!(%table, %error, "the mark of a drop of partitions stays until the next one, or the next start");
+        }
         self.names.changed();
         Ok(())
+    }
+
+    /// Drops partitions before others are added, which may have their rows.
+    async fn drop_and_change(
+        &self,
+        turn: &TableTurn,
+        table: Arc<Table>,
+        dropped: &Partitions,
+        new: TableDef,
+    ) -> Result<(), SqlError> {
+        let without = without(&table.def(), dropped);
+        self.change_table(turn, Arc::clone(&table), without).await?;
+        self.change_table(turn, table, new).await.map_err(|error| {
+            let reason = error.detail_text();
+            let text =
+                format!("the partitions are dropped, and the rest of the statement has failed: {reason}");
+            SqlError::detail(ErrorCode::Unknown, text)
+        })
+    }
+
+    /// Completes the last drop of partitions of a table, before its partitions change again.
+    async fn complete_drop(&self, table: &Table) -> Result<(), SqlError> {
+        if table.with_def(|def| def.drop_mark.is_none()) {
+            return Ok(());
+        }
+        let completed = tributary_ddl::complete_drop(self, table).await;
+        self.names.changed();
+        completed.map_err(|error| {
+            let text = format!(
+                "partitions of the table were dropped, which its Delta log or the catalog does not have yet, and can't have now: {error}. \
+                 Try again"
+            );
+            SqlError::detail(ErrorCode::Unknown, text)
+        })
+    }
+
+    /// Removes the marks of drops of partitions that the start has completed. What fails is done by the next change or start.
+    pub(crate) async fn end_drops(&self) {
+        for table in self.names.all_tables() {
+            if table.with_def(|def| def.drop_mark.is_none()) {
+                continue;
+            }
+            let _turn = self.wait_for_turn(&table.def()).await;
+            if let Err(error) = tributary_ddl::end_drop(self, &table).await {
+                let table = table.def().table_ref();
+                tracing::warn!(%table, %error, "the mark of a drop of partitions stays");
+            }
+        }
     }
 
     /// Deletes the files of dropped tables in the background. What fails is tried at the next drop
@@ -566,6 +631,26 @@ fn changed_partitions(old: &TableDef, new: &TableDef) -> (Option<Partitions>, Op
     };
     let some = |partitions: Partitions| (!partitions.list.is_empty()).then_some(partitions);
     (some(new.without(old)), some(old.without(new)))
+}
+
+/// The table without these partitions.
+fn without(def: &TableDef, dropped: &Partitions) -> TableDef {
+    let mut def = def.clone();
+    if let Some(partitions) = def.partitioning.partitions() {
+        def.partitioning = Partitioning::By(Arc::new(partitions.without(dropped)));
+    }
+    def
+}
+
+#[async_trait]
+impl Definitions for Ddl {
+    fn table(&self, id: TableId) -> Option<Arc<TableDef>> {
+        self.catalog.table_by_id(id)
+    }
+
+    async fn replace(&self, before: &TableDef, after: TableDef) -> Result<Arc<TableDef>, String> {
+        self.catalog.replace_table_def(before, after).await.map_err(|error| error.to_string())
+    }
 }
 
 pub(crate) fn table_error(error: tributary_table::TableError) -> SqlError {

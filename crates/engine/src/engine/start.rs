@@ -332,6 +332,7 @@ impl Engine {
         self.ddl.keep_recycled_files();
         self.ddl.drop_unfinished_tables().await?;
         self.ddl.drop_left_beside().await?;
+        self.ddl.end_drops().await;
         self.ddl.collect_garbage().await?;
         self.jobs.resume().await?;
         self.ddl.resume_schema_changes().await?;

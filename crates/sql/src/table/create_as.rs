@@ -142,6 +142,7 @@ pub fn like(
         rollups: super::rollup::of_copy(source, rollups)?,
         location: location(&name.db, &name.table, id),
         role: TableRole::Own,
+        drop_mark: None,
         ..source.clone()
     })
 }

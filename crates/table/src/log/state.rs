@@ -29,6 +29,9 @@ pub(crate) struct LogState {
     pub(crate) live: BTreeMap<String, LiveFile>,
     /// The last table version whose rows are all in the log.
     pub(crate) app_version: Version,
+    /// The number of the last drop of partitions that is in the log ([`tributary_types::DropMark`]). Only known under a definition with a
+    /// mark, or if it was written here.
+    pub(crate) last_drop: Option<u64>,
     /// The epoch of the last seal of this writer's claim; 0 if there is none.
     pub(crate) sealed_at: u64,
     /// Entries since the last checkpoint that we wrote or since the state was read.
@@ -69,6 +72,7 @@ impl LogState {
             protocol: Protocol::default(),
             live: BTreeMap::new(),
             app_version: Version(0),
+            last_drop: None,
             sealed_at: 0,
             uncheckpointed: 0,
             checkpoint_actions: 0,
@@ -126,6 +130,7 @@ impl LogState {
             metadata,
             live,
             app_version: Version(app_version.and_then(|version| u64::try_from(version).ok()).unwrap_or(0)),
+            last_drop: None,
             sealed_at: 0,
             uncheckpointed: 0,
             checkpoint_actions: 0,
@@ -172,6 +177,7 @@ impl LogState {
             metadata: log.metadata,
             live,
             app_version: Version(app_version.and_then(|version| u64::try_from(*version).ok()).unwrap_or(0)),
+            last_drop: None,
             sealed_at: 0,
             uncheckpointed: 0,
             checkpoint_actions: 0,

@@ -11,7 +11,7 @@ use crate::place::root::{Settling, TableRoot};
 use crate::place::storage::{ObjectStorage, TableStorage};
 use crate::place::traffic::StoreTraffic;
 use crate::table::Table;
-use crate::view::schema::{last_change, metadata_for, protocol_for, with_retention};
+use crate::view::schema::{last_change, metadata_for, protocol_for, with_settings};
 use deltalake_core::kernel::Action;
 use deltalake_core::logstore::{StorageConfig, default_logstore};
 use futures::{StreamExt, TryStreamExt};
@@ -199,7 +199,7 @@ impl TableStore {
     pub async fn create(&self, def: &Arc<TableDef>) -> Result<Arc<Table>, TableError> {
         let root = self.root(&def.location)?;
         let metadata = metadata_for(def, None, false)?;
-        let metadata = with_retention(&metadata, self.options.retention())?.unwrap_or(metadata);
+        let metadata = with_settings(&metadata, self.options.retention())?.unwrap_or(metadata);
         let protocol = protocol_for(&metadata, None)?;
         let info = commit_info("CREATE TABLE", false, &[]);
         let mut actions = vec![Action::Protocol(protocol), Action::Metadata(metadata)];

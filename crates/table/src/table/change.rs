@@ -2,6 +2,7 @@
 //!
 //! Not here: the catalog, and when loads are stopped for a change.
 
+pub(super) mod drop;
 pub(super) mod heavy;
 pub(super) mod light;
 pub(super) mod recycle;

@@ -46,6 +46,11 @@ const DELETES_KEY: &str = "delta.enableDeletionVectors";
 const REMOVED_FILES_KEY: &str = "delta.deletedFileRetentionDuration";
 const LOG_KEY: &str = "delta.logRetentionDuration";
 
+/// Delta's property of what another engine's statement conflicts with: with `WriteSerializable` it may precede an append that it did not
+/// read (docs/adr/0127-engines-precede-appends.md). Who has set it keeps it.
+const ISOLATION_KEY: &str = "delta.isolationLevel";
+const ISOLATION: &str = "WriteSerializable";
+
 const MAPPING_ID: &str = "delta.columnMapping.id";
 const MAPPING_NAME: &str = "delta.columnMapping.physicalName";
 
@@ -283,15 +288,19 @@ pub(crate) fn with_change(metadata: Metadata, change: Option<u64>) -> Result<Met
     serde_json::from_value(value).map_err(failed())
 }
 
-/// The metadata with the properties of what is retained. `None`: it has them already.
-pub(crate) fn with_retention(
+/// The metadata with the properties of what is retained, and of isolation. `None`: it has them already.
+pub(crate) fn with_settings(
     metadata: &Metadata,
     retention: Retention,
 ) -> Result<Option<Metadata>, TableError> {
     let interval = |ms: u64| format!("interval {} seconds", ms.div_ceil(1000));
-    let wanted =
-        [(REMOVED_FILES_KEY, interval(retention.removed_files_ms)), (LOG_KEY, interval(retention.log_ms))];
     let config = metadata.configuration();
+    let isolation = config.get(ISOLATION_KEY).cloned().unwrap_or_else(|| ISOLATION.to_owned());
+    let wanted = [
+        (REMOVED_FILES_KEY, interval(retention.removed_files_ms)),
+        (LOG_KEY, interval(retention.log_ms)),
+        (ISOLATION_KEY, isolation),
+    ];
     if wanted.iter().all(|(key, value)| config.get(*key) == Some(value)) {
         return Ok(None);
     }

@@ -186,12 +186,13 @@ fn partitions_in(log: &Path) -> Vec<String> {
                 files.remove(path);
             }
             if let Some(path) = action["add"]["path"].as_str() {
-                let partition = action["add"]["tags"]["tributary.partition"].as_str();
-                files.insert(path.to_owned(), partition.expect("each file is of a partition").to_owned());
+                let partition = action["add"]["tags"]["tributary.partition"].as_str().map(str::to_owned);
+                files.insert(path.to_owned(), partition);
             }
         }
     }
-    let mut partitions: Vec<String> = files.into_values().collect();
+    let files = files.into_values().map(|partition| partition.expect("each file is of a partition"));
+    let mut partitions: Vec<String> = files.collect();
     partitions.sort();
     partitions
 }
@@ -222,6 +223,70 @@ fn a_start_completes_a_forced_drop_that_the_catalog_has_and_the_delta_log_has_no
     db.client.ok("INSERT INTO days (id, day) VALUES (4, '2024-02-04')");
     restart(&mut server, &mut db);
     assert_eq!(db.client.rows(ALL), ["1", "3", "4"]);
+}
+
+/// Another engine writes the newest files of a Delta table again, without what the server says of them.
+fn rewrite_without_tags(log: &Path) {
+    let mut files = BTreeMap::new();
+    let mut version = 0;
+    while let Ok(entry) = std::fs::read_to_string(log.join(format!("{version:020}.json"))) {
+        for line in entry.lines() {
+            let action: Value = serde_json::from_str(line).unwrap();
+            if let Some(path) = action["remove"]["path"].as_str() {
+                files.remove(path);
+            }
+            if let Some(path) = action["add"]["path"].as_str() {
+                files.insert(path.to_owned(), action.clone());
+            }
+        }
+        version += 1;
+    }
+    let mut entry = String::from("{\"commitInfo\":{\"operation\":\"OPTIMIZE\"}}\n");
+    for mut action in files.into_values() {
+        action["add"].as_object_mut().unwrap().remove("tags").expect("it is a file of the server");
+        action["add"]["dataChange"] = Value::from(false);
+        entry.push_str(&format!("{action}\n"));
+    }
+    std::fs::write(log.join(format!("{version:020}.json")), entry).unwrap();
+}
+
+#[test]
+fn a_start_completes_a_forced_drop_although_another_engine_has_rewritten_the_files() {
+    let (mut server, mut db) = prepared();
+    db.client.ok("ALTER TABLE days DROP TEMPORARY PARTITION new");
+    let log = log_of(&server, &db);
+    let broken = Broken::new(&log);
+    db.client.ok("ALTER TABLE days DROP PARTITION p_202402 FORCE");
+    let again = "ALTER TABLE days ADD PARTITION again VALUES [('2024-02-01'), ('2024-03-01'))";
+    let error = db.client.error(again);
+    assert!(error.message.contains("partitions of the table were dropped, which its Delta log"), "{error}");
+    server.kill();
+    broken.mend();
+    rewrite_without_tags(&log);
+    server.start_again();
+    db.client = server.connect_to(&db.name);
+    assert_eq!(db.client.rows(ALL), ["1", "3"]);
+    assert_eq!(partitions_in(&log), ["1", "3"]);
+    db.client.ok(again);
+    assert_eq!(db.client.rows(ALL), ["1", "3"]);
+    db.client.ok("INSERT INTO days (id, day) VALUES (4, '2024-02-04')");
+    restart(&mut server, &mut db);
+    assert_eq!(db.client.rows(ALL), ["1", "3", "4"]);
+}
+
+#[test]
+fn a_statement_may_drop_a_partition_and_add_another_with_its_rows() {
+    let (mut server, mut db) = prepared();
+    db.client.ok("ALTER TABLE days DROP TEMPORARY PARTITION new");
+    db.client.ok("INSERT INTO days (id, day) VALUES (4, '2024-02-04')");
+    db.client.ok(
+        "ALTER TABLE days DROP PARTITION p_202402 FORCE, ADD PARTITION again VALUES [('2024-02-01'), ('2024-03-01'))",
+    );
+    assert_eq!(db.client.rows(ALL), ["1", "3"]);
+    assert_eq!(names(&mut db.client, "SHOW PARTITIONS FROM days"), ["p_202401", "p_202403", "again"]);
+    db.client.ok("INSERT INTO days (id, day) VALUES (5, '2024-02-05')");
+    restart(&mut server, &mut db);
+    assert_eq!(db.client.rows(ALL), ["1", "3", "5"]);
 }
 
 #[test]

@@ -43,6 +43,7 @@ pub fn beside(def: &TableDef, id: TableId, name: String) -> Result<TableDef, Sql
         id,
         name,
         partitioning: Partitioning::By(Arc::new(partitions)),
+        drop_mark: None,
         properties,
         location: location(&def.db, "temporary", id),
         ..def.clone()

@@ -120,6 +120,7 @@ pub fn changed_def(to: &TableDef, current: &TableDef) -> TableDef {
         db: current.db.clone(),
         name: current.name.clone(),
         partitioning: current.partitioning.clone(),
+        drop_mark: current.drop_mark.clone(),
         location: current.location.clone(),
         ..to.clone()
     }
@@ -401,6 +402,7 @@ impl Table {
             data_change: true,
             inputs: inputs.clone(),
             change: Some(id),
+            completes_drop: true,
         };
         check_entry(state, &goal(state))?;
         for attempt in 1_u32.. {

@@ -18,7 +18,7 @@ use crate::view::snapshot::Snapshot;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tributary_types::{Partitions, TableDef, TableSchema, Version};
+use tributary_types::{TableDef, TableSchema, Version};
 
 /// Commits of other engines that may come before the entry of a change in a row.
 const ATTEMPTS_MAX: u32 = 16;
@@ -57,7 +57,7 @@ impl Table {
         self.check_names(&new_def).await?;
         if cut::only_adds(&before.def, &new_def) {
             // A new partition may take what a dropped one had.
-            self.unflushed.lock().dropping = None;
+            self.complete_drop().await?;
             // Neither the log's files nor its metadata change.
             return self.swap_schema(&new_def, &[]);
         }
@@ -93,17 +93,13 @@ impl Table {
         crate::view::schema::metadata_for(new_def, Some(&state.metadata), false).map(drop)
     }
 
-    /// Notes that partitions are dropped of which the log has rows. Returns what was noted before.
-    fn drops_from(&self, before: Option<&Arc<Partitions>>) -> Option<Arc<Partitions>> {
-        let mut unflushed = self.unflushed.lock();
-        let noted = unflushed.dropping.clone();
-        unflushed.dropping = noted.clone().or_else(|| before.cloned());
-        noted
-    }
-
     /// Writes the entry of a change. Files that other engines bring meanwhile are divided by the partitions before it, until the entry
     /// follows the version of the log that was divided.
-    async fn log_schema(&self, state: &mut LogState, def: &Arc<TableDef>) -> Result<(), TableError> {
+    pub(in crate::table) async fn log_schema(
+        &self,
+        state: &mut LogState,
+        def: &Arc<TableDef>,
+    ) -> Result<(), TableError> {
         let goal = |state: &LogState| Goal {
             operation: "ALTER TABLE",
             parameters: Vec::new(),
@@ -119,8 +115,13 @@ impl Table {
             data_change: true,
             inputs: Vec::new(),
             change: None,
+            completes_drop: true,
         };
         for _ in 0..ATTEMPTS_MAX {
+            if self.is_dropping() {
+                // Other entries may have met files of other engines.
+                Box::pin(self.divide_locked(state)).await?;
+            }
             let attempt = goal(state);
             match self.commit(state, attempt).await {
                 // The snapshot has the other engine's files now.
@@ -259,6 +260,7 @@ impl Table {
             data_change,
             inputs: replacement.inputs.clone(),
             change: None,
+            completes_drop: false,
         };
         let committed = match self.commit(state, goal).await {
             // Others changed files whose rows have to be settled or divided first.

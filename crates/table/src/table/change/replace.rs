@@ -148,6 +148,8 @@ impl Table {
             self.divide_locked(&mut state).await?;
             let def = Arc::new(TableDef {
                 partitioning: Partitioning::By(Arc::clone(partitions)),
+                // The flush has completed an earlier drop.
+                drop_mark: None,
                 ..TableDef::clone(&self.def())
             });
             if let Some((leaving, recorded)) = &mut leaving {

@@ -69,7 +69,9 @@ pub(in crate::table) fn only_adds(old: &TableDef, new: &TableDef) -> bool {
     let (Some(before), Some(after)) = (old.partitioning.partitions(), new.partitioning.partitions()) else {
         return false;
     };
-    let is_same = *old == TableDef { partitioning: old.partitioning.clone(), ..new.clone() };
+    let with_old =
+        TableDef { partitioning: old.partitioning.clone(), drop_mark: old.drop_mark.clone(), ..new.clone() };
+    let is_same = *old == with_old;
     is_same && before.without(after).list.is_empty()
 }
 

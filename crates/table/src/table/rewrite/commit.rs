@@ -3,11 +3,11 @@
 use crate::ambient::now_ms;
 use crate::error::TableError;
 use crate::file::{LiveFile, Settled};
-use crate::log::{LogChange, LogState, Written, app_id, commit_info};
+use crate::log::{LogChange, LogState, Written, app_id, commit_info, drops_id};
 use crate::options::Retention;
 use crate::table::{Table, delta_version};
 use crate::view::schema::{
-    last_change, metadata_for, protocol_for, same_metadata, with_change, with_retention,
+    last_change, metadata_for, protocol_for, same_metadata, with_change, with_settings,
 };
 use deltalake_core::kernel::{Action, CommitInfo, Metadata, Protocol, Transaction};
 use serde_json::Value;
@@ -43,6 +43,16 @@ pub(in crate::table) struct Goal {
     pub(in crate::table) inputs: Vec<LiveFile>,
     /// The heavy schema change that the entry is.
     pub(in crate::table) change: Option<u64>,
+    /// Whether no file has rows of partitions that the definition marks as dropped.
+    pub(in crate::table) completes_drop: bool,
+}
+
+impl Goal {
+    /// The number of the last drop of partitions whose rows the log has lost at the goal, if it is known.
+    fn last_drop(&self, state: &LogState) -> Option<u64> {
+        let mark = self.def.drop_mark.as_ref().filter(|_| self.completes_drop);
+        state.last_drop.max(mark.map(|mark| mark.log_version))
+    }
 }
 
 /// How a commit ended.
@@ -84,7 +94,7 @@ impl Table {
             if goal.inputs.iter().any(|input| !has(&state.live, input)) {
                 return Ok(Committed::Void);
             }
-            let version = state.version + 1;
+            let (version, last_drop) = (state.version + 1, goal.last_drop(state));
             match self.root.log.write(version, entry.info, &entry.actions).await? {
                 Written::Yes => {
                     state.version = version;
@@ -92,6 +102,7 @@ impl Table {
                     state.protocol = entry.protocol;
                     state.live = goal.files;
                     state.app_version = goal.version.max(state.app_version);
+                    state.last_drop = last_drop;
                     state.uncheckpointed += 1;
                     self.log_is_at(state);
                     if let Some(unique) = &self.unique {
@@ -119,6 +130,7 @@ impl Table {
             data_change: false,
             inputs: Vec::new(),
             change: None,
+            completes_drop: false,
         };
         match self.catch_up(state, &mut goal).await {
             Ok(()) | Err(TableError::Raced { .. }) => {
@@ -180,6 +192,7 @@ impl Table {
             change.added.iter_mut().for_each(|file| file.settled = Settled::Older);
             self.remember_orphans(keys, superseded, &change.gone).await?;
         }
+        self.forget_logged_drop(&next);
         let is_to_divide = self.has_unlogged_cut(&next)
             && goal.def.partitioning.partitions().is_some()
             && change.added.iter().any(|file| file.file.partition.is_none());
@@ -323,11 +336,20 @@ fn entry_for(state: &LogState, goal: &Goal, retention: Retention) -> Result<Opti
         let version = i64::try_from(goal.version.0).unwrap_or(i64::MAX);
         actions.push(Action::Txn(Transaction::new_with_last_update(app_id(goal.def.id), version, Some(now))));
     }
+    let last_drop = goal.last_drop(state);
+    if let Some(number) = last_drop.filter(|_| last_drop > state.last_drop) {
+        let number = i64::try_from(number).unwrap_or(i64::MAX);
+        actions.push(Action::Txn(Transaction::new_with_last_update(
+            drops_id(goal.def.id),
+            number,
+            Some(now),
+        )));
+    }
     if actions.is_empty() {
         return Ok(None);
     }
     // Settings that have changed are no reason for an entry of their own.
-    let metadata = match with_retention(&metadata, retention)? {
+    let metadata = match with_settings(&metadata, retention)? {
         Some(changed) => {
             actions.retain(|action| !matches!(action, Action::Metadata(_)));
             actions.push(Action::Metadata(changed.clone()));

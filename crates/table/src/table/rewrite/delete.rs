@@ -173,6 +173,7 @@ impl Table {
             data_change: true,
             inputs: hit.iter().map(|(live, _)| LiveFile::clone(live)).collect(),
             change: None,
+            completes_drop: false,
         };
         self.is_in_doubt(true);
         let copied = self.copies_on_the_way(copied);

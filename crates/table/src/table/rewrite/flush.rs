@@ -125,6 +125,7 @@ impl Table {
             data_change: true,
             inputs: Vec::new(),
             change: None,
+            completes_drop: true,
         };
         let copied = self.copies_on_the_way(copied);
         let committed = self.commit(state, goal).await;

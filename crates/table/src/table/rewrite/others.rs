@@ -152,6 +152,7 @@ impl Table {
             data_change: true,
             inputs,
             change: None,
+            completes_drop: false,
         };
         let copied = self.copies_on_the_way(copied);
         let committed = self.commit(state, goal).await;

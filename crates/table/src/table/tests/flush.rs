@@ -300,6 +300,7 @@ async fn old_entries_of_the_log_are_removed_and_checkpoints_forget_removed_files
     let (properties, tombstones) = properties_and_tombstones(&table).await;
     assert_eq!(properties["delta.deletedFileRetentionDuration"], "interval 0 seconds");
     assert_eq!(properties["delta.logRetentionDuration"], "interval 0 seconds");
+    assert_eq!(properties["delta.isolationLevel"], "WriteSerializable");
     assert_eq!(tombstones, 0, "files that may be deleted are in no checkpoint");
     // The settings change: the next entry says so, and what may still be read stays.
     options.keep_removed_files_ms.set(60_000);

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tributary_types::partition::{Bound, PartitionRows, PartitionValue};
 use tributary_types::{
-    ColumnId, DataType, KeyModel, Lsn, PartitionId, PartitionMethod, Partitioning, Partitions, TableDef,
+    ColumnId, DataType, DropMark, KeyModel, Live, Lsn, PartitionId, PartitionMethod, Partitioning,
+    Partitions, TableDef,
 };
 
 /// [`two_columns`] in partitions of `width` ids each, from 0 on.
@@ -592,4 +593,132 @@ async fn what_an_engine_commits_before_a_drop_is_logged_by_a_flush_is_dropped_to
     // The next statement that asks for it finds nothing to divide.
     table.divide().await.unwrap();
     has_divided(&bench.store.open(&without(&def, 3)).await.unwrap(), &[1, 2, 11, 12]).await;
+}
+
+/// The definition without a partition, with the mark of its drop.
+fn marked(table: &Table, id: u64) -> Arc<TableDef> {
+    let def = table.def();
+    let partitions = def.partitioning.partitions().unwrap();
+    let dropped = partitions.only(&[PartitionId(id)]).list;
+    let log_version = table.snapshot().delta_version.unsigned_abs();
+    let drop_mark = Some(Arc::new(DropMark { log_version, partitions: dropped }));
+    Arc::new(TableDef { drop_mark, ..TableDef::clone(&without(&def, id)) })
+}
+
+/// The definition without the mark, which the table gets.
+async fn unmark(table: &Table) -> Arc<TableDef> {
+    let def = Arc::new(TableDef { drop_mark: None, ..TableDef::clone(&table.def()) });
+    table.alter(Arc::clone(&def)).await.unwrap();
+    def
+}
+
+/// The table with one more partition of ten ids.
+async fn add(table: &Table, lower: i128) {
+    let mut with = Partitions::clone(table.def().partitioning.partitions().unwrap());
+    let bound = |value| vec![Bound::Value(PartitionValue::Int(value))];
+    with.add(
+        "again",
+        PartitionRows::Range { lower: bound(lower), upper: bound(lower + 10) },
+        BTreeMap::new(),
+    );
+    let def = TableDef { partitioning: Partitioning::By(with.into()), ..TableDef::clone(&table.def()) };
+    table.alter(Arc::new(def)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_engine_rewrites_before_a_start_completes_a_drop_is_dropped_too() {
+    for (keys, checkpoint_every) in
+        [(two_columns().keys, 100), (KeyModel::Unique, 100), (KeyModel::Unique, 1)]
+    {
+        let bench = Bench::with(StoreOptions {
+            checkpoint_every: Live::new(checkpoint_every),
+            ..StoreOptions::default()
+        });
+        let def = Arc::new(TableDef { keys, ..TableDef::clone(&by_ids(10, 3)) });
+        let table = bench.store.create(&def).await.unwrap();
+        publish(&table, [1, 11, 21]);
+        table.flush().await.unwrap();
+        let marked = marked(&table, 3);
+        drop(table);
+        // The catalog has lost a partition, the server has ended before the entry, and an engine comes first.
+        others_optimize(&bench, &def, [2, 22]).await;
+        let again = bench.store.open(&marked).await.unwrap();
+        has_divided(&again, &[1, 2, 11]).await;
+        publish(&again, [12]);
+        again.flush().await.unwrap();
+        drop(again);
+        // The mark is still there, and what comes later is not of the dropped partition.
+        others_optimize(&bench, &def, [23]).await;
+        let again = bench.store.open(&marked).await.unwrap();
+        assert_eq!(visible(&again).await, expected([1, 2, 11, 12, 23]));
+        let unmarked = unmark(&again).await;
+        add(&again, 20).await;
+        publish(&again, [24]);
+        again.flush().await.unwrap();
+        again.divide().await.unwrap();
+        has_divided(&again, &[1, 2, 11, 12, 23, 24]).await;
+        assert_eq!(unmarked.drop_mark, None);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_completes_a_drop_of_which_no_engine_knows() {
+    let bench = Bench::new();
+    let def = by_ids(10, 3);
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [1, 11, 21]);
+    table.flush().await.unwrap();
+    let marked = marked(&table, 3);
+    drop(table);
+    has_divided(&bench.store.open(&marked).await.unwrap(), &[1, 11]).await;
+    let again = bench.store.open(&marked).await.unwrap();
+    let version = again.snapshot().delta_version;
+    assert_eq!(bench.store.open(&marked).await.unwrap().snapshot().delta_version, version, "it is done once");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_entry_of_a_drop_says_its_number() {
+    for fails in [false, true] {
+        let bench = Bench::new();
+        let def = by_ids(10, 3);
+        let table = bench.store.create(&def).await.unwrap();
+        publish(&table, [1, 11, 21]);
+        table.flush().await.unwrap();
+        let marked = marked(&table, 3);
+        if fails {
+            bench.faults.fail_next("_delta_log/", Fault::Before);
+        }
+        table.alter(Arc::clone(&marked)).await.unwrap();
+        assert_eq!(table.is_dropping(), fails);
+        if fails {
+            others_optimize(&bench, &def, [2, 22]).await;
+        } else {
+            others_optimize(&bench, &without(&def, 3), [2]).await;
+        }
+        table.complete_drop().await.unwrap();
+        assert!(!table.is_dropping());
+        table.divide().await.unwrap();
+        assert_eq!(visible(&table).await, expected([1, 2, 11]));
+        drop(table);
+        others_optimize(&bench, &def, [22]).await;
+        let again = bench.store.open(&marked).await.unwrap();
+        assert_eq!(visible(&again).await, expected([1, 2, 11, 22]), "22 came after the drop");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partition_that_takes_the_place_of_a_dropped_one_waits_for_the_drop_in_the_log() {
+    let bench = Bench::new();
+    let def = by_ids(10, 3);
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [1, 11, 21]);
+    table.flush().await.unwrap();
+    bench.faults.fail_next("_delta_log/", Fault::Before);
+    table.alter(marked(&table, 3)).await.unwrap();
+    others_optimize(&bench, &def, [2, 22]).await;
+    unmark(&table).await;
+    add(&table, 20).await;
+    publish(&table, [23]);
+    table.flush().await.unwrap();
+    has_divided(&table, &[1, 2, 11, 23]).await;
 }

@@ -110,6 +110,8 @@ impl PageCache {
     }
 
     pub fn figures(&self) -> PageCacheFigures {
+        // Sizes are up to date only then.
+        self.files.run_pending_tasks();
         PageCacheFigures {
             held_bytes: self.files.weighted_size() * UNIT,
             limit_bytes: self.limit,
@@ -181,6 +183,7 @@ impl PageCache {
     }
 
     async fn take_in(&self, source: &Source, file: &Arc<CachedFile>, due: Vec<ChunkId>) {
+        self.files.run_pending_tasks();
         let mut added = HashMap::new();
         let mut held = file.bytes();
         for id in due {

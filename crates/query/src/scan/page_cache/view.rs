@@ -2,7 +2,8 @@
 //!
 //! A page that is not compressed is longer than it is in the file, so a chunk in memory finds no place between its neighbours. All
 //! columns but the first of a row group with chunks in memory get addresses behind the end of any file. The first column keeps its
-//! position, since DataFusion sees by it which part of a plan reads the row group; it grows into the room of the others.
+//! position, since DataFusion sees by it which part of a plan reads the row group; it grows into the room of the others, as far as
+//! the next row group or a Bloom filter, and stays in the file if that is too short.
 //!
 //! Invariant: no two chunks of a view, and nothing else of the file, have an address in common. Chunks of the file that were moved
 //! are as long as before.
@@ -60,17 +61,19 @@ impl View {
     /// The footer has something that a footer can't have.
     pub(super) fn new(footer: &ParquetMetaData, held: &HashMap<ChunkId, Arc<Expanded>>) -> Result<Self> {
         let mut index = footer.offset_index().filter(|groups| !groups.is_empty()).cloned();
+        let positions = Positions::of(footer);
         let mut moved = Vec::new();
         let mut free = BEHIND_FILES;
         let mut groups = Vec::with_capacity(footer.num_row_groups());
         for (number, group) in footer.row_groups().iter().enumerate() {
-            if !(0..group.num_columns()).any(|column| is_held(group, held, number, column)) {
+            let placed = |column: usize| placed(held, &positions, group, (number, column));
+            if !(0..group.num_columns()).any(|column| placed(column).is_some()) {
                 groups.push(group.clone());
                 continue;
             }
             let mut columns = Vec::with_capacity(group.num_columns());
             for (column, chunk) in group.columns().iter().enumerate() {
-                let expanded = held.get(&(number, column)).filter(|_| is_held(group, held, number, column));
+                let expanded = placed(column);
                 let (start, bytes) = chunk.byte_range();
                 let length = expanded.map_or(bytes, |expanded| expanded.bytes.len() as u64);
                 let address = if column == 0 { start } else { free };
@@ -119,20 +122,42 @@ impl View {
     }
 }
 
-/// Whether a chunk is in memory and finds a place: the first column has that of its row group.
-fn is_held(
+/// The positions that readers may ask for of a file, each with its row group; Bloom filters have none.
+struct Positions(Vec<(u64, Option<usize>)>);
+
+impl Positions {
+    fn of(footer: &ParquetMetaData) -> Self {
+        let mut all = Vec::new();
+        for (number, group) in footer.row_groups().iter().enumerate() {
+            for chunk in group.columns() {
+                all.push((chunk.byte_range().0, Some(number)));
+                let filter = chunk.bloom_filter_offset().and_then(|offset| u64::try_from(offset).ok());
+                all.extend(filter.map(|offset| (offset, None)));
+            }
+        }
+        all.sort_unstable();
+        Self(all)
+    }
+
+    /// The first position from `start` on that is not the row group's.
+    fn next_of_others(&self, start: u64, number: usize) -> u64 {
+        let from = self.0.partition_point(|(position, _)| *position < start);
+        let mut rest = self.0.iter().skip(from);
+        rest.find(|(_, group)| *group != Some(number)).map_or(BEHIND_FILES, |(position, _)| *position)
+    }
+}
+
+/// The chunk in memory, if it finds a place.
+fn placed<'a>(
+    held: &'a HashMap<ChunkId, Arc<Expanded>>,
+    positions: &Positions,
     group: &RowGroupMetaData,
-    held: &HashMap<ChunkId, Arc<Expanded>>,
-    number: usize,
-    column: usize,
-) -> bool {
-    let Some(expanded) = held.get(&(number, column)) else { return false };
-    let ends = group.columns().iter().map(|chunk| {
-        let (start, bytes) = chunk.byte_range();
-        start + bytes
-    });
+    (number, column): ChunkId,
+) -> Option<&'a Arc<Expanded>> {
+    let expanded = held.get(&(number, column))?;
     let start = group.column(column).byte_range().0;
-    column > 0 || ends.max().is_some_and(|end| start + expanded.bytes.len() as u64 <= end)
+    let has_room = || start + expanded.bytes.len() as u64 <= positions.next_of_others(start, number);
+    (column > 0 || has_room()).then_some(expanded)
 }
 
 /// A chunk with its pages in memory.

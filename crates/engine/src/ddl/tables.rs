@@ -507,7 +507,8 @@ impl Ddl {
         }
         let (added, dropped) = changed_partitions(&table.def(), &new);
         if added.is_some() || dropped.is_some() {
-            self.complete_drop(&table).await?;
+            // Loads that create partitions have this future in their own.
+            Box::pin(self.complete_drop(&table)).await?;
         }
         let (old, new) = (table.def(), tributary_ddl::marked(&table, new, dropped.as_ref()));
         if new == *old {
@@ -533,7 +534,7 @@ impl Ddl {
             return Err(self.take_back(&old, &new, table_error(error)).await);
         }
         if new.drop_mark != old.drop_mark
-            && let Err(error) = tributary_ddl::end_drop(self, &table).await
+            && let Err(error) = Box::pin(tributary_ddl::end_drop(self, &table)).await
         {
             let table = new.table_ref();
             tracing::warn!(%table, %error, "the mark of a drop of partitions stays until the next one, or the next start");

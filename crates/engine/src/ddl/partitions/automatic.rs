@@ -40,7 +40,7 @@ impl Ddl {
         let turn = self.wait_for_turn(&table.def()).await;
         // Another load may have made them.
         let Some(new) = with_partitions(&table.def(), schema, &batches)? else { return Ok(()) };
-        let changed = self.change_table(&turn, Arc::clone(table), new).await;
+        let changed = Box::pin(self.change_table(&turn, Arc::clone(table), new)).await;
         changed.map_err(|error| AutomaticError::Refused(error.detail_text().to_owned()))
     }
 }

@@ -502,10 +502,10 @@ impl Ddl {
     ) -> Result<(), SqlError> {
         debug_assert!(turn.is_of(&new), "a table is changed by the holder of its turn");
         self.follow_catalog(&table).await?;
-        if let (Some(_), Some(dropped)) = changed_partitions(&table.def(), &new) {
-            return Box::pin(self.drop_and_change(turn, table, &dropped, new)).await;
-        }
         let (added, dropped) = changed_partitions(&table.def(), &new);
+        if let (Some(_), Some(dropped)) = (&added, &dropped) {
+            return Box::pin(self.drop_and_change(turn, table, dropped, new)).await;
+        }
         if added.is_some() || dropped.is_some() {
             // Loads that create partitions have this future in their own.
             Box::pin(self.complete_drop(&table)).await?;

@@ -23,6 +23,7 @@ use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
+use datafusion::physical_plan::windows::BoundedWindowAggExec;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -36,16 +37,24 @@ const SHARE_LEFT: usize = 2;
 
 /// The rule that asks conditions of filters in another way. Comes after all rules that look into filters.
 pub fn conditions_apart() -> Rule {
-    home_rule("ConditionsApart", |plan| plan.transform_up(apart).data())
+    home_rule("ConditionsApart", |plan| {
+        let has_window = plan.exists(|plan| Ok(plan.is::<BoundedWindowAggExec>()))?;
+        plan.transform_up(|plan| apart(plan, has_window)).data()
+    })
 }
 
-fn apart(plan: Arc<dyn ExecutionPlan>) -> Changed {
+fn apart(plan: Arc<dyn ExecutionPlan>, has_window: bool) -> Changed {
     let Some(filter) = plan.downcast_ref::<FilterExec>() else { return Ok(Transformed::no(plan)) };
     let Ok(Some(all)) = AllOf::of(filter.predicate(), &filter.input().schema()) else {
         return Ok(Transformed::no(plan));
     };
-    let filter = FilterExecBuilder::from(filter).with_predicate(all).build()?;
-    Ok(Transformed::yes(Arc::new(filter)))
+    let apart = FilterExecBuilder::from(filter).with_predicate(all).build()?;
+    // A window that is executed asks its input again which columns have one value, and DataFusion finds them in the conditions.
+    let equal = |filter: &FilterExec| filter.properties().equivalence_properties().eq_group().to_vec();
+    if has_window && equal(filter) != equal(&apart) {
+        return Ok(Transformed::no(plan));
+    }
+    Ok(Transformed::yes(Arc::new(apart)))
 }
 
 /// Conditions that all must hold.

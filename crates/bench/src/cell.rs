@@ -1,7 +1,7 @@
 //! One measured combination: a load's form, its connections and its interval, run once against a
 //! server, with the rows counted afterwards.
 
-use crate::client::closed_loop::{self, Connection, Limit, Outcome, Watch};
+use crate::client::closed_loop::{self, Connection, Course, Limit, Outcome, Watch};
 use crate::client::http;
 use crate::client::mysql::Mysql;
 use crate::data::access_log::{self, AccessLog, Format};
@@ -72,6 +72,8 @@ pub struct Cell {
     pub days: Days,
     /// Whether each load has an idempotency key.
     pub has_key: bool,
+    /// Loads per second of all connections together; `None` for each as soon as the last one is answered.
+    pub rate: Option<u32>,
 }
 
 impl Cell {
@@ -79,7 +81,7 @@ impl Cell {
     #[must_use]
     pub fn new(form: Form, mode: Mode, connections: usize, interval_ms: u64) -> Self {
         let (keys, days) = (Keys::default(), Days::default());
-        Self { form, mode, connections, interval_ms, keys, days, has_key: false }
+        Self { form, mode, connections, interval_ms, keys, days, has_key: false, rate: None }
     }
 }
 
@@ -108,6 +110,9 @@ impl fmt::Display for Cell {
             f.write_str(" with a key")?;
         }
         write!(f, ", {}, {} connections{}{}", self.mode.name(), self.connections, self.keys, self.days)?;
+        if let Some(rate) = self.rate {
+            write!(f, ", {rate} loads/s")?;
+        }
         if self.mode == Mode::Sync { write!(f, ", {} ms", self.interval_ms) } else { Ok(()) }
     }
 }
@@ -281,7 +286,8 @@ impl Cell {
         let connections = self.connect(server)?.into_iter();
         let mut connections: Vec<_> = connections.map(|connection| connection.with_ids(order)).collect();
         let mut meter = Meter { server, progress, begin: None, end: None };
-        let outcome = closed_loop::run(&mut connections, limit, sends_again, &mut meter)?;
+        let pace = self.rate.map(|rate| Duration::from_secs(1) / rate.max(1));
+        let outcome = closed_loop::run(&mut connections, Course { limit, sends_again, pace }, &mut meter)?;
         let (begin, end) = (meter.begin.unwrap_or_default(), meter.end.unwrap_or_default());
         self.verify(server, present, &outcome)?;
         let is_sized = matches!(limit, Limit::Bytes(_)) && server.process().is_some();

@@ -84,7 +84,7 @@ impl Cell {
         };
         let mut connections = Self { form, mode, connections, ..*self }.connect(server)?;
         let begin = Instant::now();
-        let loaded = closed_loop::run(&mut connections, limit, false, &mut Quiet)?.rows_in_all;
+        let loaded = closed_loop::run(&mut connections, limit, &mut Quiet)?.rows_in_all;
         server.connect("bench")?.query("SYNC")?;
         settle(server)?;
         eprintln!("{loaded} rows loaded before, in {:.0} s", begin.elapsed().as_secs_f64());
@@ -134,7 +134,7 @@ pub fn query(target: &Target, rows: u64, runs: usize) -> Result<(), BenchError> 
         .collect();
     // The number of random rows that meets this share of the keys.
     let superseding = (-(1.0 - SUPERSEDED).ln() * rows as f64) as u64;
-    closed_loop::run(&mut connections, Limit::Rows(superseding), false, &mut Quiet)?;
+    closed_loop::run(&mut connections, Limit::Rows(superseding), &mut Quiet)?;
     server.restart(own.settings)?;
     settle(&server)?;
     let (after, points_after) = ask(&server, rows, runs)?;

@@ -78,7 +78,7 @@ fn phase(server: &Server, cell: &Cell, limit: Limit, rate: Option<u32>) -> Resul
                 threads.spawn(move || log_in(server, pause, pause * number / THREADS, is_over))
             })
             .collect();
-        let outcome = closed_loop::run(&mut connections, limit, false, &mut Unwatched);
+        let outcome = closed_loop::run(&mut connections, limit, &mut Unwatched);
         is_over.store(true, Ordering::SeqCst);
         let mut times = Vec::new();
         for thread in logins {

@@ -130,6 +130,9 @@ enum Test {
         size: usize,
         #[arg(long, default_value_t = 10)]
         connections: usize,
+        /// Loads per second, whatever the server does; without it, each connection sends the next load once the last is answered
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+        rate: Option<u32>,
     },
     /// Many small Delta commits at a steady pace for `--seconds`: memory, files and the time of a start
     LongRun {
@@ -405,10 +408,10 @@ impl Test {
             Self::SyncLarge { connections, intervals, rows } => {
                 cells = grid(Form::Text { rows: *rows }, connections, intervals);
             }
-            Self::Steady { bytes, size, connections } => {
+            Self::Steady { bytes, size, connections, rate } => {
                 let form = Form::StreamLoad { request_bytes: *size, format: Format::Csv };
-                let (mode, connections) = (Mode::Async, *connections);
-                cells.push(Cell::new(form, mode, connections, 10_000));
+                let cell = Cell::new(form, Mode::Async, *connections, 10_000);
+                cells.push(Cell { rate: *rate, ..cell });
                 return (cells, Limit::Bytes(*bytes as u64));
             }
             Self::Keys { models, present, sizes, connections, bytes } => {

@@ -80,7 +80,7 @@ impl Watch for Quiet {
 
 pub(crate) fn load(cell: &Cell, server: &Server, rows: u64) -> Result<(), BenchError> {
     let mut connections = cell.connect(server)?;
-    closed_loop::run(&mut connections, Limit::Rows(rows), false, &mut Quiet)?;
+    closed_loop::run(&mut connections, Limit::Rows(rows), &mut Quiet)?;
     server.connect("bench")?.query("SYNC").map(drop)
 }
 

@@ -17,7 +17,7 @@ pub fn measure(
 ) -> Outcome<Sample> {
     let mut meter = Meter { pid: server.pid(), begin: [0.0; 2], used: [0.0; 2] };
     let limit = Limit::Time { warm_up, measured };
-    let outcome = closed_loop::run(connections, limit, false, &mut meter)?;
+    let outcome = closed_loop::run(connections, limit, &mut meter)?;
     let micros_per_row = |seconds: f64| seconds * 1e6 / outcome.rows.max(1) as f64;
     let latency = |quantile| Duration::from_nanos(outcome.latencies.value_at_quantile(quantile));
     let [server_cpu, client_cpu] = meter.used;

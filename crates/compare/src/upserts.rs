@@ -74,7 +74,7 @@ fn fill(peer: Peer, server: &Server, present: u32) -> Outcome<()> {
         Peer::Tributary { .. } => {
             let load = Load { rows: FILLED_AT_ONCE, connections: FILLING, ..UPSERTS[0] };
             let mut connections = connect(peer, server, &load, Order::New)?;
-            closed_loop::run(&mut connections, Limit::Rows(present.into()), false, &mut Unwatched)?;
+            closed_loop::run(&mut connections, Limit::Rows(present.into()), &mut Unwatched)?;
             peer.number(server, "SELECT count(*) FROM keyed")?;
         }
         Peer::QuestDb => return Err("QuestDB is not asked".into()),

@@ -1,12 +1,13 @@
-//! Many connections on one thread, each with one request under way at a time: a closed loop.
+//! Many connections on one thread, each with one request under way at a time: a closed loop, or, at a pace, an open one.
 //!
-//! Times are taken from just before a request's first byte is sent to just after its answer's last
-//! byte has been read.
+//! Times are taken from just before a request's first byte is sent, or from the moment when the pace wanted it sent, to just after
+//! its answer's last byte has been read.
 
 use crate::data::{FIRST_ID, Order, ROWS_MAX, Request};
 use crate::error::BenchError;
 use hdrhistogram::Histogram;
 use mio::{Events, Interest, Poll, Token};
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
 use tokio_rustls::rustls::ClientConnection;
@@ -97,9 +98,11 @@ impl Connection {
         }
     }
 
-    fn begin(&mut self, first_id: u32) -> Result<(), BenchError> {
+    /// Sends the next request, whose time counts from `due`.
+    fn begin(&mut self, first_id: u32, due: Instant) -> Result<(), BenchError> {
         self.request().number(first_id);
-        self.begin_again()
+        (self.sent, self.sent_at, self.is_waiting) = (0, due, true);
+        self.send()
     }
 
     /// Sends the request as it was.
@@ -200,6 +203,23 @@ pub enum Limit {
     Rows(u64),
 }
 
+/// The way of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Course {
+    pub limit: Limit,
+    /// Whether a refused load is counted and sent again until it is acknowledged, as by a retrying client; else it ends the run.
+    pub sends_again: bool,
+    /// Time from one request to the next, of all connections together. Requests that find no free connection are sent as soon as
+    /// there is one. Without a pace, each connection sends its next request at once.
+    pub pace: Option<Duration>,
+}
+
+impl From<Limit> for Course {
+    fn from(limit: Limit) -> Self {
+        Self { limit, sends_again: false, pace: None }
+    }
+}
+
 /// The results of a run. Only acknowledgements within the measured time count, except in `rows_in_all`.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -236,15 +256,13 @@ pub trait Watch {
     fn progress(&mut self, elapsed: Duration, rows: u64);
 }
 
-/// Runs the loop. With `sends_again`, a refused load is counted and sent again until it is acknowledged, like a retrying client
-/// does.
+/// Runs the loop.
 ///
 /// # Errors
 /// A load failed, a connection broke, or nothing was answered for two minutes.
 pub fn run(
     connections: &mut [Connection],
-    limit: Limit,
-    sends_again: bool,
+    course: impl Into<Course>,
     watch: &mut dyn Watch,
 ) -> Result<Outcome, BenchError> {
     let mut poll = Poll::new()?;
@@ -255,18 +273,20 @@ pub fn run(
             Interest::READABLE | Interest::WRITABLE,
         )?;
     }
-    let mut state = State::new(limit, watch)?;
-    for connection in connections.iter_mut() {
-        state.begin_next(connection)?;
+    let course = course.into();
+    let mut state = State::new(course, watch)?;
+    for (number, connection) in connections.iter_mut().enumerate() {
+        state.begin_next(number, connection)?;
     }
     let mut events = Events::with_capacity(1024);
     let mut buffer = vec![0; RECEIVE_BYTES];
     let mut last_answer = Instant::now();
-    while state.under_way > 0 {
-        poll.poll(&mut events, Some(Duration::from_millis(250)))
+    while state.under_way > 0 || !state.idle.is_empty() {
+        poll.poll(&mut events, Some(state.patience()))
             .or_else(|error| if error.kind() == ErrorKind::Interrupted { Ok(()) } else { Err(error) })?;
         for event in &events {
-            let connection = &mut connections[event.token().0];
+            let number = event.token().0;
+            let connection = &mut connections[number];
             if event.is_writable() && connection.is_waiting {
                 connection.send()?;
             }
@@ -281,14 +301,14 @@ pub fn run(
                 match reply {
                     Reply::Loaded(rows) => {
                         state.acknowledged(connection, rows, last_answer)?;
-                        state.begin_next(connection)?;
+                        state.begin_next(number, connection)?;
                     }
                     Reply::Accepted => {
                         let rows = connection.request().ids.len() as u64;
                         state.acknowledged(connection, rows, last_answer)?;
-                        state.begin_next(connection)?;
+                        state.begin_next(number, connection)?;
                     }
-                    Reply::Refused(reason) if sends_again => {
+                    Reply::Refused(reason) if course.sends_again => {
                         state.outcome.refusals += 1;
                         state.outcome.first_refusal.get_or_insert(reason);
                         connection.begin_again()?;
@@ -298,7 +318,10 @@ pub fn run(
             }
         }
         state.tick()?;
-        if last_answer.elapsed() > PATIENCE {
+        while let Some(number) = state.next_idle() {
+            state.begin_next(number, &mut connections[number])?;
+        }
+        if state.under_way > 0 && last_answer.elapsed() > PATIENCE {
             return Err(BenchError::Load(format!("no answer for {} s", PATIENCE.as_secs())));
         }
     }
@@ -307,6 +330,11 @@ pub fn run(
 
 struct State<'a> {
     limit: Limit,
+    pace: Option<Duration>,
+    /// When the pace wants the next request sent.
+    due: Instant,
+    /// Connections that wait until a request is due.
+    idle: VecDeque<usize>,
     watch: &'a mut dyn Watch,
     started: Instant,
     measuring_since: Option<Instant>,
@@ -320,10 +348,13 @@ struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    fn new(limit: Limit, watch: &'a mut dyn Watch) -> Result<Self, BenchError> {
+    fn new(course: Course, watch: &'a mut dyn Watch) -> Result<Self, BenchError> {
         let now = Instant::now();
         let mut state = Self {
-            limit,
+            limit: course.limit,
+            pace: course.pace,
+            due: now,
+            idle: VecDeque::new(),
             watch,
             started: now,
             measuring_since: None,
@@ -358,9 +389,37 @@ impl<'a> State<'a> {
         }
     }
 
-    fn begin_next(&mut self, connection: &mut Connection) -> Result<(), BenchError> {
+    /// Longest wait for events.
+    fn patience(&self) -> Duration {
+        let longest = Duration::from_millis(250);
+        if self.idle.is_empty() {
+            longest
+        } else {
+            longest.min(self.due.saturating_duration_since(Instant::now()))
+        }
+    }
+
+    /// Returns a connection for a request that is due.
+    fn next_idle(&mut self) -> Option<usize> {
+        if self.is_over() {
+            self.idle.clear();
+        }
+        if self.due > Instant::now() { None } else { self.idle.pop_front() }
+    }
+
+    /// Begins the connection's next request, or lets it wait for the pace.
+    fn begin_next(&mut self, number: usize, connection: &mut Connection) -> Result<(), BenchError> {
         if self.is_over() {
             return Ok(());
+        }
+        let mut due = Instant::now();
+        if let Some(pace) = self.pace {
+            if self.due > due {
+                self.idle.push_back(number);
+                return Ok(());
+            }
+            due = self.due;
+            self.due += pace;
         }
         let rows = connection.request().ids.len() as u64;
         if self.rows_begun + rows > ROWS_MAX {
@@ -370,7 +429,7 @@ impl<'a> State<'a> {
         self.rows_begun += rows;
         self.bytes_begun += connection.request().payload_bytes;
         self.under_way += 1;
-        connection.begin(first_id)
+        connection.begin(first_id, due)
     }
 
     fn acknowledged(

@@ -8,6 +8,7 @@
 //! | `links` | links between the documents lead to files that exist |
 //! | `english` | comments and documents avoid the phrases that CONTRIBUTING.md advises against |
 //! | `spawns` | panics of background work are noticed |
+//! | `examples` | documentation of the code has none that would have to be compiled |
 //!
 //! The tables and lists in those documents are the rules; a test fails as well when an entry there is no
 //! longer needed, so that they stay true. The tests need no network.
@@ -16,6 +17,7 @@
 
 mod arrows;
 mod english;
+mod examples;
 mod folders;
 mod links;
 mod packages;

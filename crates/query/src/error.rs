@@ -1,5 +1,7 @@
 //! The errors of queries, in the words that clients see.
 
+use arrow::datatypes::{Decimal128Type, DecimalType};
+use arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::parquet::errors::ParquetError;
 use regex::{Captures, Regex};
@@ -42,6 +44,17 @@ pub(crate) fn too_many_rows() -> SqlError {
     SqlError::detail(ErrorCode::SubqueryRows, "Subquery returns more than 1 row")
 }
 
+/// A DECIMAL has too many digits.
+pub(crate) fn decimal_out_of_range() -> SqlError {
+    SqlError::detail(
+        ErrorCode::Unknown,
+        format!(
+            "DECIMAL value is out of range: it has more than {} digits; calculate with CAST(… AS DOUBLE)",
+            Decimal128Type::MAX_PRECISION
+        ),
+    )
+}
+
 /// Carries a [`SqlError`] through DataFusion unchanged.
 pub(crate) fn external(error: SqlError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
@@ -58,6 +71,10 @@ fn to_sql(error: &DataFusionError) -> SqlError {
             Some(own) => own.clone(),
             None => detail(inner.to_string()),
         },
+        // Calculations with BIGINT have an error of their own.
+        DataFusionError::ArrowError(arrow, _) if matches!(**arrow, ArrowError::ArithmeticOverflow(_)) => {
+            decimal_out_of_range()
+        }
         DataFusionError::SchemaError(schema, _) => schema_error(schema),
         DataFusionError::ResourcesExhausted(text) if text.contains(MEMORY_PROPERTY) => detail(format!(
             "the query needs more memory than its user's queries may take: {}. SET PROPERTY FOR the user raises it; or make \

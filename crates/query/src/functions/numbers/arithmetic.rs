@@ -2,7 +2,7 @@
 //!
 //! Queries calculate in BIGINT, DECIMAL and DOUBLE; the planner of operators converts to these.
 
-use crate::error::external;
+use crate::error::{decimal_out_of_range, external};
 use crate::functions::{MySqlFunction, Param};
 use arrow::array::{Array, ArrayRef, AsArray, Datum, Decimal128Array, Int64Array};
 use arrow::compute::kernels::numeric;
@@ -137,20 +137,9 @@ fn fitting(array: &ArrayRef) -> Result<ArrayRef> {
         && values.values().iter().any(|value| value.unsigned_abs() >= DECIMAL_END)
         && values.iter().flatten().any(|value| value.unsigned_abs() >= DECIMAL_END)
     {
-        return Err(decimal_out_of_range());
+        return Err(external(decimal_out_of_range()));
     }
     Ok(Arc::clone(array))
-}
-
-/// The error of a DECIMAL with too many digits.
-pub fn decimal_out_of_range() -> DataFusionError {
-    external(SqlError::detail(
-        ErrorCode::Unknown,
-        format!(
-            "DECIMAL value is out of range: it has more than {} digits; calculate with CAST(… AS DOUBLE)",
-            Decimal128Type::MAX_PRECISION
-        ),
-    ))
 }
 
 /// Whether a DECIMAL may have these digits.

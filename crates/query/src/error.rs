@@ -55,6 +55,34 @@ pub(crate) fn decimal_out_of_range() -> SqlError {
     )
 }
 
+/// The error of a calculation whose result is out of range. Of whole numbers, only quotients get here: other calculations are
+/// checked, and say so themselves.
+fn overflow(error: &DataFusionError) -> Option<SqlError> {
+    let text = match error {
+        DataFusionError::ArrowError(arrow, _) => match arrow.as_ref() {
+            ArrowError::ArithmeticOverflow(text) => text,
+            _ => return None,
+        },
+        // Of means.
+        DataFusionError::Execution(text) if text.starts_with("Arithmetic Overflow in") => text,
+        _ => return None,
+    };
+    Some(match text.rsplit_once(": ") {
+        Some((_, calculation)) if calculation.contains(" / ") => bigint_out_of_range(calculation),
+        _ => decimal_out_of_range(),
+    })
+}
+
+/// A calculation's BIGINT is out of range.
+pub(crate) fn bigint_out_of_range(calculation: &str) -> SqlError {
+    SqlError::detail(
+        ErrorCode::Unknown,
+        format!(
+            "BIGINT value is out of range in '{calculation}'; calculate with CAST(… AS LARGEINT) or AS DOUBLE"
+        ),
+    )
+}
+
 /// Carries a [`SqlError`] through DataFusion unchanged.
 pub(crate) fn external(error: SqlError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
@@ -63,7 +91,7 @@ pub(crate) fn external(error: SqlError) -> DataFusionError {
 fn to_sql(error: &DataFusionError) -> SqlError {
     let detail = |text: String| SqlError::detail(ErrorCode::Unknown, text);
     let root = error.find_root();
-    if let Some(error) = data_file_error(root) {
+    if let Some(error) = data_file_error(root).or_else(|| overflow(root)) {
         return error;
     }
     match root {
@@ -71,10 +99,6 @@ fn to_sql(error: &DataFusionError) -> SqlError {
             Some(own) => own.clone(),
             None => detail(inner.to_string()),
         },
-        // Calculations with BIGINT have an error of their own.
-        DataFusionError::ArrowError(arrow, _) if matches!(**arrow, ArrowError::ArithmeticOverflow(_)) => {
-            decimal_out_of_range()
-        }
         DataFusionError::SchemaError(schema, _) => schema_error(schema),
         DataFusionError::ResourcesExhausted(text) if text.contains(MEMORY_PROPERTY) => detail(format!(
             "the query needs more memory than its user's queries may take: {}. SET PROPERTY FOR the user raises it; or make \

@@ -2,7 +2,7 @@
 //!
 //! Queries calculate in BIGINT, DECIMAL and DOUBLE; the planner of operators converts to these.
 
-use crate::error::{decimal_out_of_range, external};
+use crate::error::{bigint_out_of_range, decimal_out_of_range, external};
 use crate::functions::{MySqlFunction, Param};
 use arrow::array::{Array, ArrayRef, AsArray, Datum, Decimal128Array, Int64Array};
 use arrow::compute::kernels::numeric;
@@ -80,16 +80,7 @@ impl ScalarUDFImpl for Checked {
 fn out_of_range(error: &ArrowError) -> DataFusionError {
     let text = error.to_string();
     let (_, calculation) = text.rsplit_once(": ").unwrap_or(("", &text));
-    bigint_out_of_range(calculation)
-}
-
-fn bigint_out_of_range(calculation: &str) -> DataFusionError {
-    external(SqlError::detail(
-        ErrorCode::Unknown,
-        format!(
-            "BIGINT value is out of range in '{calculation}'; calculate with CAST(… AS LARGEINT) or AS DOUBLE"
-        ),
-    ))
+    external(bigint_out_of_range(calculation))
 }
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
@@ -120,7 +111,12 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
             for value in &whole {
                 match value.map(i64::try_from).transpose() {
                     Ok(value) => out.append_option(value),
-                    Err(_) => return Err(bigint_out_of_range(&format!("… DIV … = {}", value.unwrap_or(0)))),
+                    Err(_) => {
+                        return Err(external(bigint_out_of_range(&format!(
+                            "… DIV … = {}",
+                            value.unwrap_or(0)
+                        ))));
+                    }
                 }
             }
             Ok(Arc::new(out.finish()))
@@ -168,7 +164,7 @@ fn unary(
         DataType::Int64 => {
             let values = crate::functions::conversion::convert::to_integer(array)?;
             let computed = values.as_primitive::<Int64Type>().try_unary(|value| {
-                whole(value).ok_or_else(|| bigint_out_of_range(&format!("{name}({value})")))
+                whole(value).ok_or_else(|| external(bigint_out_of_range(&format!("{name}({value})"))))
             });
             Ok(Arc::new(computed.map(|values: Int64Array| values)?))
         }

@@ -23,7 +23,7 @@ use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
-use datafusion::physical_plan::windows::BoundedWindowAggExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -38,7 +38,9 @@ const SHARE_LEFT: usize = 2;
 /// The rule that asks conditions of filters in another way. Comes after all rules that look into filters.
 pub fn conditions_apart() -> Rule {
     home_rule("ConditionsApart", |plan| {
-        let has_window = plan.exists(|plan| Ok(plan.is::<BoundedWindowAggExec>()))?;
+        let is_window =
+            |plan: &Arc<dyn ExecutionPlan>| plan.is::<BoundedWindowAggExec>() || plan.is::<WindowAggExec>();
+        let has_window = plan.exists(|plan| Ok(is_window(plan)))?;
         plan.transform_up(|plan| apart(plan, has_window)).data()
     })
 }

@@ -2,6 +2,7 @@
 //!
 //! Most are a [`Guard`](guard::Guard) around one of DataFusion's rules, which hides from it what it would get wrong.
 
+mod computed_lists;
 mod constant_keys;
 mod decimal_types;
 mod empty_branches;
@@ -23,7 +24,7 @@ use guard::{Rule, guarded, place_of};
 type Workaround = (&'static str, fn(Vec<Rule>) -> Vec<Rule>);
 
 /// All workarounds here, in the order in which they are put in.
-const ALL: [Workaround; 11] = [
+const ALL: [Workaround; 12] = [
     ("in_lists", |rules| guarded(rules, in_lists::HideLists)),
     ("decimal_types", |rules| guarded(rules, decimal_types::HoldDecimals)),
     ("null_equality", |rules| guarded(rules, null_equality::HoldNullSafe)),
@@ -34,6 +35,7 @@ const ALL: [Workaround; 11] = [
     ("self_equality", |rules| before(rules, self_equality::BEFORE, self_equality::rule())),
     ("zero_keys", |rules| last(rules, zero_keys::rule())),
     ("constant_keys", |rules| last(rules, constant_keys::rule())),
+    ("computed_lists", |rules| last(rules, computed_lists::rule())),
     ("key_names", |rules| last(rules, key_names::rule())),
 ];
 

@@ -21,17 +21,17 @@ const SPREAD: f64 = 32.0;
 
 /// How many rows a plan has.
 pub(super) fn rows(plan: &LogicalPlan) -> Option<f64> {
-    count(plan, Rows::Left, 0)
+    Some(counts(plan, 0)?.left)
 }
 
 /// How many rows a plan would have without its filters.
 pub(super) fn rows_in_all(plan: &LogicalPlan) -> Option<f64> {
-    count(plan, Rows::All, 0)
+    Some(counts(plan, 0)?.all)
 }
 
 /// How many different values an expression has at most, over all rows of a plan.
 pub(super) fn values(plan: &LogicalPlan, expr: &Expr) -> Option<f64> {
-    values_at(plan, expr, 0)
+    values_of(plan, rows_in_all(plan)?, expr, 0)
 }
 
 /// The different values of keys that are equal, one of whose numbers is each of `of`.
@@ -44,113 +44,156 @@ pub(super) fn common_values(of: impl Iterator<Item = f64>) -> f64 {
     least * (most / least / SPREAD).max(1.0).sqrt()
 }
 
-/// Which rows of a table count.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Rows {
-    All,
+/// Rows of a plan.
+#[derive(Clone, Copy)]
+struct Counts {
+    /// Without its filters.
+    all: f64,
     /// The rows that filters leave.
-    Left,
+    left: f64,
 }
 
-fn count(plan: &LogicalPlan, which: Rows, depth: usize) -> Option<f64> {
+impl Counts {
+    fn same(rows: f64) -> Self {
+        Self { all: rows, left: rows }
+    }
+
+    fn map(self, of: impl Fn(f64) -> f64) -> Self {
+        Self { all: of(self.all), left: of(self.left) }
+    }
+}
+
+/// Counts a plan's rows. Each of its nodes is asked once, however deep joins are nested.
+fn counts(plan: &LogicalPlan, depth: usize) -> Option<Counts> {
     if depth > DEPTH_MAX {
         return None;
     }
-    let below = |plan: &LogicalPlan| count(plan, which, depth + 1);
+    let below = |plan: &LogicalPlan| counts(plan, depth + 1);
     match plan {
         LogicalPlan::TableScan(scan) => {
             let conditions: Vec<&Expr> = scan.filters.iter().flat_map(split_conjunction).collect();
-            scanned(plan, scan, &conditions, which)
+            scanned(plan, scan, &conditions)
         }
-        LogicalPlan::Filter(filter) => filtered(filter, which, depth),
+        LogicalPlan::Filter(filter) => filtered(filter, depth),
         LogicalPlan::Projection(it) => below(&it.input),
         LogicalPlan::SubqueryAlias(it) => below(&it.input),
         LogicalPlan::Window(it) => below(&it.input),
         LogicalPlan::Repartition(it) => below(&it.input),
         LogicalPlan::Subquery(it) => below(&it.subquery),
         LogicalPlan::Sort(it) => {
-            let rows = below(&it.input)?;
-            Some(it.fetch.map_or(rows, |fetch| rows.min(fetch as f64)))
+            let limit = it.fetch.map_or(f64::INFINITY, |fetch| fetch as f64);
+            Some(below(&it.input)?.map(|rows| rows.min(limit)))
         }
         LogicalPlan::Limit(it) => {
             let rows = below(&it.input)?;
-            Some(plan.max_rows().map_or(rows, |limit| rows.min(limit as f64)))
+            let limit = plan.max_rows().map_or(f64::INFINITY, |limit| limit as f64);
+            Some(rows.map(|rows| rows.min(limit)))
         }
         LogicalPlan::Distinct(Distinct::All(input)) => below(input),
-        LogicalPlan::Aggregate(it) if it.group_expr.is_empty() => Some(1.0),
+        LogicalPlan::Aggregate(it) if it.group_expr.is_empty() => Some(Counts::same(1.0)),
         LogicalPlan::Aggregate(it) => {
-            let mut keys = it.group_expr.iter().map(|key| values_at(&it.input, key, depth + 1));
-            let groups: Option<f64> = keys.try_fold(1.0, |all, key| Some(all * key?));
             let rows = below(&it.input)?;
-            Some(groups.map_or(rows, |groups| groups.min(rows)))
+            let mut keys = it.group_expr.iter().map(|key| values_of(&it.input, rows.all, key, depth + 1));
+            let groups: Option<f64> = keys.try_fold(1.0, |all, key| Some(all * key?));
+            let most = groups.unwrap_or(f64::INFINITY);
+            Some(rows.map(|rows| rows.min(most)))
         }
         LogicalPlan::Union(it) => {
-            it.inputs.iter().map(|input| below(input)).try_fold(0.0_f64, |sum, rows| Some(sum + rows?))
+            it.inputs.iter().map(|input| below(input)).try_fold(Counts::same(0.0), |sum, rows| {
+                let rows = rows?;
+                Some(Counts { all: sum.all + rows.all, left: sum.left + rows.left })
+            })
         }
-        LogicalPlan::EmptyRelation(it) => Some(f64::from(u8::from(it.produce_one_row))),
-        LogicalPlan::Values(it) => Some(it.values.len() as f64),
-        LogicalPlan::Join(join) => joined(join, which, depth),
+        LogicalPlan::EmptyRelation(it) => Some(Counts::same(f64::from(u8::from(it.produce_one_row)))),
+        LogicalPlan::Values(it) => Some(Counts::same(it.values.len() as f64)),
+        LogicalPlan::Join(join) => joined(join, depth),
         _ => None,
     }
 }
 
 /// A filter right above a scan has the scan's conditions, too.
-fn filtered(filter: &Filter, which: Rows, depth: usize) -> Option<f64> {
+fn filtered(filter: &Filter, depth: usize) -> Option<Counts> {
     let mut conditions = split_conjunction(&filter.predicate);
     if let LogicalPlan::TableScan(scan) = filter.input.as_ref() {
         let others = scan.filters.iter().flat_map(split_conjunction);
         let others: Vec<&Expr> = others.filter(|condition| !conditions.contains(condition)).collect();
         conditions.extend(others);
-        return scanned(&filter.input, scan, &conditions, which);
+        return scanned(&filter.input, scan, &conditions);
     }
-    let rows = count(&filter.input, which, depth + 1)?;
-    Some(match which {
-        Rows::All => rows,
-        Rows::Left => rows * share(&conditions, &filter.input),
-    })
+    let rows = counts(&filter.input, depth + 1)?;
+    let share = share(&conditions, &Input { plan: &filter.input, rows: rows.all });
+    Some(Counts { left: rows.left * share, ..rows })
 }
 
-fn scanned(plan: &LogicalPlan, scan: &TableScan, conditions: &[&Expr], which: Rows) -> Option<f64> {
+fn scanned(plan: &LogicalPlan, scan: &TableScan, conditions: &[&Expr]) -> Option<Counts> {
     let rows = table_rows(scan)?;
-    let rows = match which {
-        Rows::All => rows,
-        Rows::Left => rows * share(conditions, plan),
-    };
-    Some(scan.fetch.map_or(rows, |fetch| rows.min(fetch as f64)))
+    let limit = scan.fetch.map_or(f64::INFINITY, |fetch| fetch as f64);
+    let share = share(conditions, &Input { plan, rows: rows.min(limit) });
+    Some(Counts { all: rows, left: rows * share }.map(|rows| rows.min(limit)))
 }
 
-fn joined(join: &Join, which: Rows, depth: usize) -> Option<f64> {
-    let (left, right) = (count(&join.left, which, depth + 1)?, count(&join.right, which, depth + 1)?);
-    let all = |plan: &LogicalPlan| count(plan, Rows::All, depth + 1);
+fn joined(join: &Join, depth: usize) -> Option<Counts> {
+    let (left, right) = (counts(&join.left, depth + 1)?, counts(&join.right, depth + 1)?);
     let mut keys = 1.0;
     for (one, other) in &join.on {
-        let (one, other) =
-            (values_at(&join.left, one, depth + 1)?, values_at(&join.right, other, depth + 1)?);
+        let one = values_of(&join.left, left.all, one, depth + 1)?;
+        let other = values_of(&join.right, right.all, other, depth + 1)?;
         keys *= common_values([one, other].into_iter());
     }
     if join.on.len() > 1 {
-        keys = keys.min(all(&join.left)?.min(all(&join.right)?));
+        keys = keys.min(left.all.min(right.all));
     }
-    let share = if join.filter.is_some() && which == Rows::Left { JOINED } else { 1.0 };
-    let matched = left * right / keys.max(1.0) * share;
-    Some(match join.join_type {
+    let keys = keys.max(1.0);
+    let share = if join.filter.is_some() { JOINED } else { 1.0 };
+    Some(Counts {
+        all: joined_in_all(join.join_type, left.all, right.all, keys),
+        left: joined_left(join.join_type, left.left, right.left, keys, share),
+    })
+}
+
+/// Rows of a join without filters, its own and those of its sides.
+fn joined_in_all(join_type: JoinType, left: f64, right: f64, keys: f64) -> f64 {
+    match join_type {
+        JoinType::LeftSemi | JoinType::LeftAnti => left,
+        JoinType::RightSemi | JoinType::RightAnti => right,
+        _ => joined_left(join_type, left, right, keys, 1.0),
+    }
+}
+
+/// Rows of a join of which a condition beside its keys leaves this share.
+fn joined_left(join_type: JoinType, left: f64, right: f64, keys: f64, share: f64) -> f64 {
+    let matched = left * right / keys * share;
+    match join_type {
         JoinType::Inner => matched,
         JoinType::Left => matched.max(left),
         JoinType::Right => matched.max(right),
         JoinType::Full => matched.max(left).max(right),
         JoinType::LeftMark => left,
         JoinType::RightMark => right,
-        JoinType::LeftSemi | JoinType::LeftAnti if which == Rows::All => left,
-        JoinType::RightSemi | JoinType::RightAnti if which == Rows::All => right,
-        JoinType::LeftSemi => left.min(left * (right / keys.max(1.0)).min(1.0) * share),
-        JoinType::RightSemi => right.min(right * (left / keys.max(1.0)).min(1.0) * share),
+        JoinType::LeftSemi => left.min(left * (right / keys).min(1.0) * share),
+        JoinType::RightSemi => right.min(right * (left / keys).min(1.0) * share),
         JoinType::LeftAnti => left * JOINED,
         JoinType::RightAnti => right * JOINED,
-    })
+    }
 }
 
-fn values_at(plan: &LogicalPlan, expr: &Expr, depth: usize) -> Option<f64> {
-    let rows = count(plan, Rows::All, depth)?.max(1.0);
+/// A plan whose rows are counted already.
+pub(super) struct Input<'a> {
+    pub plan: &'a LogicalPlan,
+    /// Without its filters.
+    pub rows: f64,
+}
+
+impl Input<'_> {
+    /// How many different values an expression has at most, over all rows.
+    pub fn values(&self, expr: &Expr) -> Option<f64> {
+        values_of(self.plan, self.rows, expr, 0)
+    }
+}
+
+/// How many different values an expression has at most, over the rows of a plan that would have `rows` without its filters.
+fn values_of(plan: &LogicalPlan, rows: f64, expr: &Expr, depth: usize) -> Option<f64> {
+    let rows = rows.max(1.0);
     let values = match expr {
         Expr::Column(column) => match origin(plan, column, depth) {
             Some((scan, name)) => Facts::of(scan, &name).map_or(rows, |facts| facts.values),
@@ -161,7 +204,7 @@ fn values_at(plan: &LogicalPlan, expr: &Expr, depth: usize) -> Option<f64> {
             let columns = expr.column_refs();
             let mut each = columns.iter().map(|column| {
                 let column = Expr::Column((*column).clone());
-                if depth < DEPTH_MAX { values_at(plan, &column, depth + 1) } else { None }
+                if depth < DEPTH_MAX { values_of(plan, rows, &column, depth + 1) } else { None }
             });
             each.try_fold(1.0_f64, |all, column| Some(all * column?))?
         }

@@ -3,11 +3,11 @@
 //! Comparisons of a column with constants are measured on the column's bounds, all of a column's together; others have a share that
 //! is usual for their kind.
 
-use super::estimates::{Facts, number, origin, values};
+use super::estimates::{Facts, Input, number, origin};
 use datafusion::common::Column;
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 
 /// No condition leaves less, as far as anyone knows.
 const LEAST: f64 = 1e-6;
@@ -22,12 +22,12 @@ const TEXTS: f64 = 20.0;
 /// How deep conditions are looked into.
 const DEPTH_MAX: usize = 50;
 
-/// The share of the rows of `plan` for which all of these hold.
-pub(super) fn share(conditions: &[&Expr], plan: &LogicalPlan) -> f64 {
-    all(conditions, plan, 0)
+/// The share of the rows of `input` for which all of these hold.
+pub(super) fn share(conditions: &[&Expr], input: &Input<'_>) -> f64 {
+    all(conditions, input, 0)
 }
 
-fn all(conditions: &[&Expr], plan: &LogicalPlan, depth: usize) -> f64 {
+fn all(conditions: &[&Expr], input: &Input<'_>, depth: usize) -> f64 {
     let mut share = 1.0;
     let mut pieces: Vec<(&Column, Piece)> = Vec::new();
     for condition in conditions {
@@ -38,13 +38,13 @@ fn all(conditions: &[&Expr], plan: &LogicalPlan, depth: usize) -> f64 {
                 piece.cut(bound);
                 return true;
             }
-            let Some(mut piece) = Piece::of(plan, bound.column) else { return false };
+            let Some(mut piece) = Piece::of(input, bound.column) else { return false };
             piece.cut(bound);
             pieces.push((bound.column, piece));
             true
         });
         if bounds.is_empty() || !is_measured {
-            share *= of_condition(condition, plan, depth);
+            share *= of_condition(condition, input, depth);
         }
     }
     let measured: f64 = pieces.iter().map(|(_, piece)| piece.share()).product();
@@ -60,8 +60,8 @@ struct Piece {
 }
 
 impl Piece {
-    fn of(plan: &LogicalPlan, column: &Column) -> Option<Self> {
-        let (scan, name) = origin(plan, column, 0)?;
+    fn of(input: &Input<'_>, column: &Column) -> Option<Self> {
+        let (scan, name) = origin(input.plan, column, 0)?;
         let facts = Facts::of(scan, &name)?;
         let all = facts.range?;
         Some(Self { all, left: all, step: if facts.is_whole { 1.0 } else { 0.0 } })
@@ -147,27 +147,27 @@ fn constant(expr: &Expr) -> Option<f64> {
     }
 }
 
-fn of_condition(condition: &Expr, plan: &LogicalPlan, depth: usize) -> f64 {
+fn of_condition(condition: &Expr, input: &Input<'_>, depth: usize) -> f64 {
     if depth > DEPTH_MAX {
         return UNKNOWN;
     }
-    let below = |condition: &Expr| of_condition(condition, plan, depth + 1);
+    let below = |condition: &Expr| of_condition(condition, input, depth + 1);
     let share = match condition {
         Expr::Alias(alias) => below(&alias.expr),
         Expr::Literal(value, _) => number(value).unwrap_or(0.0).min(1.0),
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
-            Operator::And => all(&split_conjunction(condition), plan, depth + 1),
+            Operator::And => all(&split_conjunction(condition), input, depth + 1),
             Operator::Or => 1.0 - (1.0 - below(left)) * (1.0 - below(right)),
-            Operator::Eq | Operator::IsNotDistinctFrom => equal(left, right, plan),
-            Operator::NotEq | Operator::IsDistinctFrom => 1.0 - equal(left, right, plan),
+            Operator::Eq | Operator::IsNotDistinctFrom => equal(left, right, input),
+            Operator::NotEq | Operator::IsDistinctFrom => 1.0 - equal(left, right, input),
             Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => {
-                all_if_measured(condition, plan).unwrap_or(UNKNOWN)
+                all_if_measured(condition, input).unwrap_or(UNKNOWN)
             }
             _ => UNKNOWN,
         },
-        Expr::Between(_) => all_if_measured(condition, plan).unwrap_or(UNKNOWN),
+        Expr::Between(_) => all_if_measured(condition, input).unwrap_or(UNKNOWN),
         Expr::InList(InList { expr, list, negated }) => {
-            let within = (list.len() as f64 / different(expr, plan)).min(1.0);
+            let within = (list.len() as f64 / different(expr, input)).min(1.0);
             if *negated { 1.0 - within } else { within }
         }
         Expr::Like(like) if like.negated => 1.0 - PATTERN,
@@ -182,26 +182,26 @@ fn of_condition(condition: &Expr, plan: &LogicalPlan, depth: usize) -> f64 {
 }
 
 /// The share of a comparison with constants, if the column's bounds are known.
-fn all_if_measured(condition: &Expr, plan: &LogicalPlan) -> Option<f64> {
+fn all_if_measured(condition: &Expr, input: &Input<'_>) -> Option<f64> {
     let bounds = bounds_of(condition);
-    let mut piece = Piece::of(plan, bounds.first()?.column)?;
+    let mut piece = Piece::of(input, bounds.first()?.column)?;
     bounds.iter().for_each(|bound| piece.cut(bound));
     Some(piece.share())
 }
 
-fn equal(left: &Expr, right: &Expr, plan: &LogicalPlan) -> f64 {
+fn equal(left: &Expr, right: &Expr, input: &Input<'_>) -> f64 {
     let is_constant = |expr: &Expr| expr.column_refs().is_empty();
     match (is_constant(left), is_constant(right)) {
-        (false, true) => 1.0 / different(left, plan),
-        (true, false) => 1.0 / different(right, plan),
-        _ => (1.0 / different(left, plan)).min(1.0 / different(right, plan)),
+        (false, true) => 1.0 / different(left, input),
+        (true, false) => 1.0 / different(right, input),
+        _ => (1.0 / different(left, input)).min(1.0 / different(right, input)),
     }
 }
 
 /// How many different values a condition that asks for one of them has before it.
-fn different(expr: &Expr, plan: &LogicalPlan) -> f64 {
-    let all = values(plan, expr).unwrap_or(TEXTS);
-    let known = column_of(expr).and_then(|column| origin(plan, column, 0));
+fn different(expr: &Expr, input: &Input<'_>) -> f64 {
+    let all = input.values(expr).unwrap_or(TEXTS);
+    let known = column_of(expr).and_then(|column| origin(input.plan, column, 0));
     let is_known = known.and_then(|(scan, name)| Facts::of(scan, &name)).is_some_and(|facts| facts.is_known);
     if is_known { all.max(1.0) } else { all.sqrt().clamp(1.0, TEXTS) }
 }

@@ -249,3 +249,22 @@ async fn many_relations_are_joined_pair_by_pair() {
         assert_eq!(names, 1, "{table}: {found}");
     }
 }
+
+/// Each join of which both sides were asked twice would take twice as long as the one below it.
+#[tokio::test]
+async fn rows_of_deep_joins_are_counted_once() {
+    let chain = |kind: &str, of: usize| {
+        let joins = (1..of).map(|number| {
+            format!("{kind} JOIN nation n{number} ON n{}.n_nationkey = n{number}.n_nationkey", number - 1)
+        });
+        format!("nation n0 {}", joins.collect::<Vec<_>>().join(" "))
+    };
+    for (kind, of) in [("LEFT", 45), ("INNER", 70)] {
+        let nations = chain(kind, of);
+        let sql = format!(
+            "SELECT COUNT(*) FROM supplier JOIN (SELECT n0.n_nationkey AS k FROM {nations}) n ON s_nationkey = k"
+        );
+        let shown = order(&sql).await;
+        assert_eq!(shown.matches("nation").count() + shown.matches(" n").count(), of, "{shown}");
+    }
+}

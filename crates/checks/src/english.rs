@@ -1,7 +1,6 @@
 //! Comments and documents avoid the phrases that CONTRIBUTING.md lists under "English".
 
-use crate::{read, root};
-use std::path::Path;
+use crate::{files, read, root};
 
 /// Phrases that may not occur in comments and documents.
 const PHRASES: &[&str] = &["so many", "anew", "those that", "whoever", "also if"];
@@ -85,25 +84,9 @@ fn faults(name: &str, prose: &[Prose]) -> Vec<String> {
         .collect()
 }
 
-/// The files below a directory, relative to the workspace, whose names end with `.ending`.
-fn files(directory: &str, ending: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(root().join(directory)).expect("the directory is there") {
-        let entry = entry.expect("a readable entry");
-        let name = format!("{directory}/{}", entry.file_name().to_str().expect("a name in UTF-8"));
-        if entry.file_type().expect("a type").is_dir() {
-            found.extend(files(&name, ending));
-        } else if Path::new(&name).extension().is_some_and(|found| found == ending) {
-            found.push(name);
-        }
-    }
-    found.sort();
-    found
-}
-
 fn faults_of_crate(name: &str) -> Vec<String> {
-    let files = files(&format!("crates/{name}"), "rs");
-    files.iter().flat_map(|file| faults(file, &comments(&read(file)))).collect()
+    let sources = files(&format!("crates/{name}"), "rs");
+    sources.iter().flat_map(|file| faults(file, &comments(&read(file)))).collect()
 }
 
 #[test]

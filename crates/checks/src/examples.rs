@@ -2,9 +2,8 @@
 //! most tests. The crates say so to Cargo, and this module that it stays true. Examples are tests, or in `docs/`, where
 //! `scripts/test-docs` runs them.
 
-use crate::{metadata, root, text};
+use crate::{files, metadata, read, text};
 use serde_json::Value;
-use std::path::Path;
 
 /// The numbers of the lines of a source that begin a block of code other than text in a comment of documentation.
 fn examples(source: &str) -> Vec<usize> {
@@ -21,22 +20,13 @@ fn examples(source: &str) -> Vec<usize> {
     found
 }
 
-fn examples_below(directory: &Path, found: &mut Vec<String>) {
-    for entry in std::fs::read_dir(directory).expect("a folder of sources") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            examples_below(&path, found);
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
-            let source = std::fs::read_to_string(&path).expect("a source is UTF-8");
-            found.extend(examples(&source).iter().map(|line| format!("{}:{line}", path.display())));
-        }
-    }
-}
-
 #[test]
 fn documentation_has_no_code_that_nobody_compiles() {
-    let mut found = Vec::new();
-    examples_below(&root().join("crates"), &mut found);
+    let in_file = |file: String| {
+        let lines = examples(&read(&file)).into_iter();
+        lines.map(|line| format!("{file}:{line}")).collect::<Vec<_>>()
+    };
+    let found: Vec<String> = files("crates", "rs").into_iter().flat_map(in_file).collect();
     assert!(found.is_empty(), "nobody compiles this code; write a test, or ```text:\n{}", found.join("\n"));
 }
 

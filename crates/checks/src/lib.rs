@@ -24,7 +24,7 @@ mod packages;
 mod spawns;
 
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The workspace's directory.
@@ -37,6 +37,22 @@ fn root() -> PathBuf {
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The files below a directory, relative to the workspace, whose names end with `.ending`.
+fn files(directory: &str, ending: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root().join(directory)).expect("the directory is there") {
+        let entry = entry.expect("a readable entry");
+        let name = format!("{directory}/{}", entry.file_name().to_str().expect("a name in UTF-8"));
+        if entry.file_type().expect("a type").is_dir() {
+            found.extend(files(&name, ending));
+        } else if Path::new(&name).extension().is_some_and(|found| found == ending) {
+            found.push(name);
+        }
+    }
+    found.sort();
+    found
 }
 
 /// Runs `cargo metadata` on the workspace.

@@ -98,16 +98,19 @@ impl Connection {
         }
     }
 
-    /// Sends the next request, whose time counts from `due`.
-    fn begin(&mut self, first_id: u32, due: Instant) -> Result<(), BenchError> {
+    /// Sends the next request. Its time counts from `due`, or from its first byte.
+    fn begin(&mut self, first_id: u32, due: Option<Instant>) -> Result<(), BenchError> {
         self.request().number(first_id);
-        (self.sent, self.sent_at, self.is_waiting) = (0, due, true);
-        self.send()
+        self.begin_at(due.unwrap_or_else(Instant::now))
     }
 
     /// Sends the request as it was.
     fn begin_again(&mut self) -> Result<(), BenchError> {
-        (self.sent, self.sent_at, self.is_waiting) = (0, Instant::now(), true);
+        self.begin_at(Instant::now())
+    }
+
+    fn begin_at(&mut self, begun: Instant) -> Result<(), BenchError> {
+        (self.sent, self.sent_at, self.is_waiting) = (0, begun, true);
         self.send()
     }
 
@@ -412,13 +415,12 @@ impl<'a> State<'a> {
         if self.is_over() {
             return Ok(());
         }
-        let mut due = Instant::now();
+        let due = self.pace.map(|_| self.due);
         if let Some(pace) = self.pace {
-            if self.due > due {
+            if self.due > Instant::now() {
                 self.idle.push_back(number);
                 return Ok(());
             }
-            due = self.due;
             self.due += pace;
         }
         let rows = connection.request().ids.len() as u64;

@@ -147,7 +147,7 @@ fn joined(join: &Join, depth: usize) -> Option<Counts> {
     let share = if join.filter.is_some() { JOINED } else { 1.0 };
     Some(Counts {
         all: joined_in_all(join.join_type, left.all, right.all, keys),
-        left: joined_left(join.join_type, left.left, right.left, keys, share),
+        left: joined_rows(join.join_type, left.left, right.left, keys, share),
     })
 }
 
@@ -156,12 +156,12 @@ fn joined_in_all(join_type: JoinType, left: f64, right: f64, keys: f64) -> f64 {
     match join_type {
         JoinType::LeftSemi | JoinType::LeftAnti => left,
         JoinType::RightSemi | JoinType::RightAnti => right,
-        _ => joined_left(join_type, left, right, keys, 1.0),
+        _ => joined_rows(join_type, left, right, keys, 1.0),
     }
 }
 
 /// Rows of a join of which a condition beside its keys leaves this share.
-fn joined_left(join_type: JoinType, left: f64, right: f64, keys: f64, share: f64) -> f64 {
+fn joined_rows(join_type: JoinType, left: f64, right: f64, keys: f64, share: f64) -> f64 {
     let matched = left * right / keys * share;
     match join_type {
         JoinType::Inner => matched,

@@ -1,7 +1,7 @@
 //! Values of IN lists that are computed from columns are compared one by one.
 //!
-//! DataFusion takes a list for constant if each of its values is one value for a batch without rows. A CASE whose branches are
-//! constants is one: its last branch is for all rows of no batch. So `6 IN (CASE WHEN a > 0 THEN 5 ELSE 6 END, 7)` may become `6 IN (5, 7)`.
+//! DataFusion takes a list for constant if each of its values is one value for a batch without rows. A CASE whose first
+//! branch is a constant may be: all rows of no batch meet its condition. So `6 IN (CASE WHEN a > 0 THEN 5 END, 7)` becomes `6 IN (5, 7)`.
 //! [`rule`] takes such values out of their lists: `x IN (v, 7)` is `x = v OR x IN (7)`.
 //!
 //! Upstream: no upstream issue found.

@@ -62,15 +62,18 @@ impl Ingest {
         let mut verified = Vec::new();
         for table in tables {
             let delta = match store.verify(&table).await {
-                Err(_) if !self.has_table(table.id) => continue,
-                Err(error) if !is_damage(&error) => {
+                Err(error) if self.has_table(table.id) && !is_damage(&error) => {
                     let table = table.def().table_ref();
                     return Err(IngestError::Table { table, reason: error.to_string() });
                 }
                 delta => delta,
             };
             let logged = logged.remove(&table.id).unwrap_or_default();
-            verified.push(self.judge(&table, delta, logged));
+            let judged = self.judge(&table, delta, logged);
+            // The transactions of a dropped table have failed.
+            if self.has_table(table.id) {
+                verified.push(judged);
+            }
         }
         drop(files);
         Ok(verified)

@@ -47,7 +47,7 @@ pub use jobs::{JobRecord, PositionRecord};
 pub use location::CatalogLocation;
 pub use moves::{Copied, copy_to_postgres, copy_to_sqlite};
 pub use node::{NodeEntry, OldNode};
-pub use nodes::{HeardNode, NodeSign, WorkerSign};
+pub use nodes::{HeardNode, NodeAccess, NodeSign};
 pub use postgres::{BadPostgresUrl, Claim, Claimed, PostgresOptions, PostgresUrl};
 pub use recycled::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
 pub use store::Garbage;

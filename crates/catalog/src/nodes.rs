@@ -28,26 +28,29 @@ pub struct NodeSign {
     pub since_ms: i64,
     /// How old its rows may be, in milliseconds. `None`: it does not know.
     pub rows_age_ms: Option<u64>,
-    /// How other nodes have parts of their queries computed here, on the port of Arrow Flight SQL. `None`: they do not.
+    /// How other nodes call it on the port of Arrow Flight SQL. `None`: they do not.
     #[serde(default)]
-    pub worker: Option<WorkerSign>,
+    pub access: Option<NodeAccess>,
+    /// It computes parts of their queries.
+    #[serde(default)]
+    pub computes_parts: bool,
     /// 0: it did not say.
     #[serde(default)]
     pub cpu_cores: u32,
 }
 
-/// The access of other nodes to one that computes parts of their queries.
+/// The access of other nodes to one.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkerSign {
+pub struct NodeAccess {
     /// It lets in who shows it. A new one at each start.
     pub token: String,
     /// The digest of its certificate. `None`: it has none, and is spoken to in clear text.
     pub certificate: Option<String>,
 }
 
-impl fmt::Debug for WorkerSign {
+impl fmt::Debug for NodeAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkerSign").field("certificate", &self.certificate).finish_non_exhaustive()
+        f.debug_struct("NodeAccess").field("certificate", &self.certificate).finish_non_exhaustive()
     }
 }
 

@@ -44,7 +44,14 @@ impl Answer {
     /// All rows of a result.
     pub fn rows(result: QueryResult) -> Self {
         let (remaining, process, limit) = (u64::MAX, None, None);
-        Self::Rows(Box::new(Rows { result, remaining, process, limit, _admitted: AdmittedQuery::default() }))
+        Self::Rows(Box::new(Rows {
+            result,
+            remaining,
+            process,
+            limit,
+            warnings: 0,
+            _admitted: AdmittedQuery::default(),
+        }))
     }
 
     /// The rows of a grid.
@@ -64,6 +71,8 @@ pub(crate) struct Rows {
     /// The connection whose KILL ends the query.
     process: Option<Arc<Process>>,
     limit: Option<(Instant, Duration)>,
+    /// The number of warnings that the statement has left.
+    warnings: u16,
     /// Counts the query among those of its user.
     _admitted: AdmittedQuery,
 }
@@ -78,11 +87,20 @@ impl Rows {
         admitted: AdmittedQuery,
     ) -> Self {
         let limit = interrupt.limit();
-        Self { result, remaining: rows_max, process: Some(process), limit, _admitted: admitted }
+        Self { result, remaining: rows_max, process: Some(process), limit, warnings: 0, _admitted: admitted }
     }
 
     pub fn columns(&self) -> &[ResultColumn] {
         &self.result.columns
+    }
+
+    pub const fn warnings(&self) -> u16 {
+        self.warnings
+    }
+
+    /// Adds to the number of warnings.
+    pub const fn warn(&mut self, added: u16) {
+        self.warnings = self.warnings.saturating_add(added);
     }
 
     /// The interrupt of the statement while its rows are computed and written.

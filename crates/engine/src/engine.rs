@@ -171,6 +171,15 @@ impl Engine {
         self.follower.as_ref()
     }
 
+    /// Waits until it is certain that this process still owns what it writes.
+    ///
+    /// # Errors
+    /// It does not, or nobody knows.
+    pub(crate) async fn confirm_ownership(&self) -> Result<(), SqlError> {
+        let confirmed = self.ownership.confirmed().await;
+        confirmed.map_err(|error| SqlError::detail(ErrorCode::ServerShutdown, error.to_string()))
+    }
+
     /// The complaint about the rows of a node that only reads.
     fn complaint(&self) -> Option<Complaint> {
         self.follower.as_ref()?.complaint(self.options.store.max_staleness.as_ref()?.get())

@@ -1,11 +1,13 @@
-//! A node that only reads: it follows the catalog and the tables of a server that writes them.
+//! A node that only reads: it follows the catalog and the tables of a server that writes them, and asks that server for the rows that
+//! are not in the tables' logs.
 //!
-//! Invariant: names, rights and tables are those of one state of the catalog, and a table's rows those of one version of its Delta log.
-//! What a look has found is as old as the question that the look began with. Not here: how old a query's rows may be, which the tables
-//! check, and statements, which are refused where they are dispatched.
+//! Invariant: names, rights and tables are those of one state of the catalog, and a table's rows those of one version of its Delta log,
+//! or of the writer. What a look has found is as old as the question that the look began with. Not here: how old a query's rows may be,
+//! which the tables check, and statements, which are refused where they are dispatched.
 
 use crate::access::limits::Limits;
 use crate::access::names::Names;
+use crate::writer::{Question, WriterLink};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use parking_lot::Mutex;
@@ -38,6 +40,7 @@ pub(crate) struct Follower {
     store: Arc<TableStore>,
     names: Arc<Names>,
     limits: Arc<Limits>,
+    writer: Arc<WriterLink>,
     /// The revision of the catalog that the names are of; 0 if some tables could not be opened.
     revision: AtomicU64,
     /// Everything that was visible at the writer then is here.
@@ -70,17 +73,24 @@ impl Follower {
         store: Arc<TableStore>,
         names: Arc<Names>,
         limits: Arc<Limits>,
+        writer: Arc<WriterLink>,
     ) -> Self {
         Self {
             catalog,
             store,
             names,
             limits,
+            writer,
             revision: AtomicU64::new(0),
             as_of: watch::Sender::new(None),
             trouble: Mutex::new(None),
             looking: tokio::sync::Mutex::new(()),
         }
+    }
+
+    /// The server that writes.
+    pub const fn writer(&self) -> &Arc<WriterLink> {
+        &self.writer
     }
 
     /// Looks once, and returns the pause until the next time.
@@ -108,13 +118,7 @@ impl Follower {
         let lag = self.catalog.lag().await?;
         self.catalog.refresh().await?;
         let as_of = lag.and_then(|lag| asked.checked_sub(lag));
-        let defs: HashMap<TableId, Arc<TableDef>> = self
-            .catalog
-            .all_tables()
-            .into_iter()
-            .filter(|def| def.role != TableRole::Unfinished)
-            .map(|def| (def.id, def))
-            .collect();
+        let defs = self.tables();
         let mut trouble = self.take_names(&defs).await;
         let tables = self.names.all_tables();
         let looks = tables.iter().filter_map(|table| Some((table, defs.get(&table.id())?)));
@@ -132,6 +136,23 @@ impl Follower {
         trouble = failures.map(|error| Some(error.to_string())).fold(trouble, Option::or);
         let is_complete = trouble.is_none();
         Ok(Look { as_of: as_of.filter(|_| is_complete), trouble })
+    }
+
+    /// Takes the catalog's names as they are now.
+    ///
+    /// # Errors
+    /// The catalog can't be read.
+    pub async fn look_at_names(&self) -> Result<(), SqlError> {
+        let _looking = self.looking.lock().await;
+        self.catalog.refresh().await?;
+        self.take_names(&self.tables()).await;
+        Ok(())
+    }
+
+    /// The definitions of all tables.
+    fn tables(&self) -> HashMap<TableId, Arc<TableDef>> {
+        let all = self.catalog.all_tables().into_iter();
+        all.filter(|def| def.role != TableRole::Unfinished).map(|def| (def.id, def)).collect()
     }
 
     /// Takes the catalog's names, and opens tables that are new. Returns why one of them could not be.
@@ -167,17 +188,24 @@ impl Follower {
         trouble
     }
 
-    /// Waits until everything is here that was visible at the writer when this was called.
-    pub async fn catch_up(&self) {
+    /// Waits until queries show everything that was visible at the writer when this was called; if it answers, everything that was
+    /// acknowledged. Returns the time before which their rows may not be.
+    pub async fn catch_up(&self) -> Instant {
         let wanted = Instant::now();
+        if self.writer.ask(&Question::Sync).await.is_ok() {
+            return Instant::now();
+        }
         let mut as_of = self.as_of.subscribe();
         // Its sender is this follower.
         drop(as_of.wait_for(|known| known.is_some_and(|known| known >= wanted)).await);
+        wanted
     }
 
-    /// How old the rows that are here may be. `None`: the writer was not heard of.
+    /// How old the rows that queries read may be. `None`: the writer was not heard of.
     pub fn age(&self) -> Option<Duration> {
-        self.as_of.borrow().map(|as_of| as_of.elapsed())
+        let logged = self.as_of.borrow().map(|as_of| as_of.elapsed());
+        let ages = [logged, self.writer.last_answer()];
+        ages.into_iter().flatten().min()
     }
 
     /// How old the rows that are here may be, in seconds: endless if the writer was not heard of.
@@ -189,7 +217,7 @@ impl Follower {
     pub fn complaint(&self, limit: Duration) -> Option<Complaint> {
         let age = self.age();
         let is_old = !limit.is_zero() && age.is_none_or(|age| age > limit);
-        let cause = self.trouble.lock().clone();
+        let cause = self.trouble.lock().clone().or_else(|| self.writer.failure().filter(|_| is_old));
         if !is_old && cause.is_none() {
             return None;
         }

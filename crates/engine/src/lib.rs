@@ -33,6 +33,7 @@ mod testing;
 mod variables;
 mod verify;
 mod watch;
+mod writer;
 
 use futures::future::BoxFuture;
 use std::sync::Arc;

@@ -42,13 +42,13 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use tributary_decode::{InsertOptions, LoadClock};
 use tributary_ingest::TransactionStatus;
 use tributary_query::{QueryEngine, SessionView};
 use tributary_sql::{Name, Reading, Statement};
-use tributary_table::Table;
+use tributary_table::{Freshness, Table};
 use tributary_types::pattern::like;
 use tributary_types::{
     ColumnDef, ErrorCode, Label, Principal, SqlError, TableDef, TlsSession, TraceParent, TxnId, UserProperty,
@@ -144,6 +144,8 @@ pub(crate) struct EngineSession {
     /// Own transactions that its reads wait for.
     own_writes: BTreeSet<TxnId>,
     pub(crate) warnings: Vec<Warning>,
+    /// At a server that only reads, everything that was visible at the writer then is read.
+    reads_since: Option<Instant>,
     pub(crate) process: Arc<Process>,
     /// Facts about the statement that runs.
     running: Running,
@@ -191,6 +193,7 @@ impl EngineSession {
             last_insert_id: 0,
             own_writes: BTreeSet::new(),
             warnings: Vec::new(),
+            reads_since: None,
             process,
             running: Running::default(),
         };
@@ -239,7 +242,15 @@ impl EngineSession {
             stop: Some(self.planning_stop(self.query_timeout())),
             written: self.transaction.as_ref().map(ExplicitTransaction::written).unwrap_or_default(),
             temporary: self.temporary_tables(),
+            fresh: self.freshness(),
+            notes: Arc::default(),
         }
+    }
+
+    /// How old the rows of a query may be at a server that only reads.
+    fn freshness(&self) -> Freshness {
+        let tolerance = u64::try_from(self.variables.values().query_freshness_tolerance_ms).unwrap_or(0);
+        Freshness { since: self.reads_since, tolerance: Duration::from_millis(tolerance) }
     }
 
     /// The time that the session's clock functions show.

@@ -7,6 +7,7 @@
 //! | `sessions` | sessions by their tokens, their unread results, and the end of idle ones |
 //! | `service` | the commands of Flight SQL |
 //! | `metadata` | commands that ask for names of the catalog and for the server's abilities |
+//! | `nodes` | questions of other nodes, and answers with rows |
 //! | `messages` | the memory of messages while they arrive |
 //! | `put` | streams of messages that clients send: parameters, and rows as Arrow's IPC stream |
 //! | `status` | errors as gRPC has them |
@@ -20,6 +21,7 @@
 
 mod messages;
 mod metadata;
+mod nodes;
 mod options;
 mod places;
 mod put;
@@ -29,6 +31,7 @@ mod session;
 mod sessions;
 mod status;
 
+pub use nodes::{NodeAnswer, NodeFailure, ask_node};
 pub use options::FlightOptions;
 pub use server::serve;
 pub use session::{

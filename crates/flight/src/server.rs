@@ -3,6 +3,7 @@
 //! Invariant: a call without a session's token gets no further than its head, unless it is a login, whose head has all that it says.
 
 use crate::messages::{MessageMemory, Weighed};
+use crate::nodes::OfNode;
 use crate::options::FlightOptions;
 use crate::places::Places;
 use crate::service::FlightSql;
@@ -33,7 +34,9 @@ use tributary_tls::{Protocol, Transport};
 
 /// The only call without a token.
 const HANDSHAKE: &str = "/arrow.flight.protocol.FlightService/Handshake";
-/// The beginning of the calls of other nodes.
+/// The call by which other nodes ask, who show a token of their own.
+const DO_GET: &str = "/arrow.flight.protocol.FlightService/DoGet";
+/// The beginning of the other calls of nodes.
 const OF_NODES: &str = "/worker.WorkerService/";
 /// How long accepting pauses after it failed (too many open files, …).
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
@@ -221,7 +224,14 @@ impl Server {
                 Err(refusal) => refusal.into_http(),
             };
         }
-        if let Err(refusal) = self.let_in(&mut request, connection) {
+        let is_question = request.uri().path() == DO_GET && with_scheme(request.headers(), "node").is_some();
+        let let_in = match is_question {
+            true => self.node(&request, connection).map(|nodes| {
+                request.extensions_mut().insert(OfNode(nodes));
+            }),
+            false => self.let_in(&mut request, connection),
+        };
+        if let Err(refusal) = let_in {
             return refusal.into_http();
         }
         let request = request.map(|body| Weighed::new(body, &self.memory));
@@ -236,7 +246,7 @@ impl Server {
         connection: &Connection,
     ) -> Result<Arc<dyn NodeCalls>, Status> {
         let Some(nodes) = &self.nodes else {
-            return Err(Status::unimplemented("this server computes no parts of queries of others"));
+            return Err(Status::unimplemented("this server shares its catalog with no others"));
         };
         let token = with_scheme(request.headers(), "node").unwrap_or_default();
         if !nodes.admits(token, connection.peer.tls.is_some()) {

@@ -4,6 +4,7 @@
 //! they are fetched. Not here: what a statement means, and who may run it.
 
 use crate::metadata::Metadata;
+use crate::nodes::{self, OfNode};
 use crate::put::{first_schema, ipc_stream, parameter_row, parameters};
 use crate::session::{Answer, Credentials, LoadRequest, ParameterRow, Rows, Session};
 use crate::sessions::{Caller, Connection, Reader, Sessions};
@@ -57,7 +58,8 @@ const NO_TRANSACTIONS: &str = "there are no transactions of Flight SQL: send BEG
 static COUNT: LazyLock<SchemaRef> =
     LazyLock::new(|| Arc::new(Schema::new(vec![Field::new("affected_rows", DataType::Int64, false)])));
 
-type FlightStream = <FlightSql as FlightService>::DoGetStream;
+/// The messages of an answer.
+pub(crate) type FlightStream = <FlightSql as FlightService>::DoGetStream;
 
 /// The service of one server.
 #[derive(Clone)]
@@ -373,6 +375,17 @@ impl FlightSqlService for FlightSql {
         };
         let schema = rows.schema();
         Ok(Response::new(encoded(schema, Reading { reader: caller.read(rows), _caller: caller }.batches())))
+    }
+
+    async fn do_get_fallback(
+        &self,
+        request: Request<Ticket>,
+        message: Any,
+    ) -> Result<Response<FlightStream>, Status> {
+        match request.extensions().get::<OfNode>().cloned() {
+            Some(node) => self.detached(|left| nodes::answer(node, message, left)).await,
+            None => Err(invalid(format!("the ticket is of no command that there is: {}", message.type_url))),
+        }
     }
 
     async fn do_put_statement_update(

@@ -1,5 +1,6 @@
 //! The protocol's view of the server behind it.
 
+use crate::nodes::NodeAnswer;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
@@ -67,6 +68,9 @@ pub trait NodeCalls: Send + Sync {
 
     /// Answers a call that was admitted.
     fn answer(&self, call: NodeCall) -> BoxFuture<'static, NodeReply>;
+
+    /// Answers a question that was admitted.
+    fn ask(&self, question: Bytes) -> BoxFuture<'static, Result<NodeAnswer, SqlError>>;
 }
 
 /// A client's session. Calls may come at the same time. In all of them `left` says that nobody waits for the answer any more.

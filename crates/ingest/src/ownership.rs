@@ -110,8 +110,7 @@ impl Ownership {
     ///
     /// # Errors
     /// [`IngestError::TakenOver`]: it was not, or nobody knows.
-    #[cfg(test)]
-    async fn confirmed(&self) -> Result<(), IngestError> {
+    pub async fn confirmed(&self) -> Result<(), IngestError> {
         match self.doubt() {
             Some(certainty) => certainty.await,
             None => Ok(()),

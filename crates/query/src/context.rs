@@ -51,7 +51,7 @@ pub struct StatementContext<'a> {
     /// Rows that delete are shown as long as they are in memory.
     pub with_deletions: bool,
     pub functions: &'a TableFunctions,
-    /// Snapshots of tables with unique keys that were settled for this statement.
+    /// Snapshots of tables that were settled, or asked of the server that writes, for this statement.
     pub settled: &'a SettledSnapshots,
     /// Shared with the contexts of the views that the statement reads.
     pub read: Arc<Mutex<ReadTables>>,
@@ -68,7 +68,7 @@ pub struct StatementContext<'a> {
 #[derive(Default)]
 pub struct ReadTables {
     snapshots: SettledSnapshots,
-    /// Tables that the plan reads and that have to be settled before it runs.
+    /// Tables that the plan reads and that have to be settled, or asked of the server that writes, before it runs.
     pub unsettled: Vec<Arc<Table>>,
 }
 
@@ -109,7 +109,10 @@ impl StatementContext<'_> {
             return self.view(&view).map_err(external);
         };
         let table = self.session.own(table).map_err(external)?;
-        table.check_staleness().map_err(|error| external(table_error(error)))?;
+        let is_current = self.settled.contains_key(&table.id());
+        if !is_current && !table.asks_writer() {
+            table.check_staleness(self.session.fresh).map_err(|error| external(table_error(error)))?;
+        }
         let (table, places) = match &partitions {
             named if let Some(numbers) = tablets(named) => {
                 check_tablets(&table.def(), numbers).map_err(external)?;
@@ -139,7 +142,8 @@ impl StatementContext<'_> {
         };
         let provider = SnapshotProvider::new(&table, read, self.with_hidden, self.store_url.clone())?;
         let provider = provider.with_deletions(self.with_deletions);
-        if !snapshot.is_settled() {
+        let is_current = self.settled.contains_key(&table.id());
+        if !is_current && (table.asks_writer() || !snapshot.is_settled()) {
             self.read.lock().unsettled.push(table);
         }
         match mapped_sequence(&snapshot.def).filter(|_| self.with_hidden) {

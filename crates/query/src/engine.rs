@@ -64,15 +64,15 @@ pub use load_exprs::{Projection, RowFilter};
 pub use views::ViewShape;
 
 use futures::StreamExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, try_join_all};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tributary_sql::{Delete, ExplainForm, ROWS_FUNCTION, SelectQuery};
-use tributary_table::{FoundRows, Snapshot, Table, TableStore};
-use tributary_types::{ErrorCode, Sealed, SqlError};
+use tributary_table::{Current, FoundRows, OldRows, Snapshot, Table, TableStore};
+use tributary_types::{ErrorCode, Sealed, SqlError, TableDef};
 use url::Url;
 
 /// Consumers that an error about memory names.
@@ -403,8 +403,8 @@ impl QueryEngine {
         let over_files = self.with_files(session, query, &mut functions).await?;
         let query = over_files.as_ref().unwrap_or(query);
         let _place = self.places.acquire().await;
-        let planned = self.plan(session, query, None, &functions, &SettledSnapshots::new())?;
-        let (plan, rewritten) = (planned.plan, planned.rewritten);
+        let planned = self.plan(session, query, None, &functions, &SettledSnapshots::new());
+        let (plan, rewritten) = planned.plan?;
         Ok(output::columns(&plan, &rewritten.titles, &rewritten.spellings, Nested::Kept))
     }
 
@@ -476,8 +476,8 @@ impl QueryEngine {
         explained(&text)
     }
 
-    /// A plan that shows one row for each key of a table with unique keys. The tables of a query are known once it is planned,
-    /// and planning does not wait: if any of them must be settled, the query is planned again afterwards.
+    /// A plan that shows one row for each key of a table with unique keys, and what the server that writes shows. The tables of a query are known once it is planned,
+    /// and planning does not wait: if any of them must be settled or asked for, the query is planned again afterwards.
     async fn settled_plan(
         &self,
         session: &SessionView,
@@ -491,15 +491,24 @@ impl QueryEngine {
         let mut settled = SettledSnapshots::new();
         loop {
             let place = self.places.acquire().await;
-            let planned = self.plan(session, query, Some(params), &functions, &settled)?;
+            let Planned { plan, mut unsettled } =
+                self.plan(session, query, Some(params), &functions, &settled);
             drop(place);
-            if planned.unsettled.is_empty() {
-                return Ok((planned.plan, planned.rewritten));
+            if plan.is_err() {
+                // The server that writes may have columns that are not known here yet.
+                unsettled.retain(|table| table.asks_writer());
             }
-            for table in planned.unsettled {
-                let snapshot = table.settled().await.map_err(table_error)?;
-                settled.insert(table.id(), snapshot);
+            if unsettled.is_empty() {
+                return plan;
             }
+            let wanted = unsettled.iter().map(|table| async {
+                let Current { snapshot, old } = table.current(session.fresh).await.map_err(table_error)?;
+                if let Some(old) = old {
+                    session.notes.lock().push(old_rows(&snapshot.def, &old));
+                }
+                Ok::<_, SqlError>((table.id(), snapshot))
+            });
+            settled.extend(try_join_all(wanted).await?);
         }
     }
 
@@ -511,14 +520,14 @@ impl QueryEngine {
         params: Option<&[ScalarValue]>,
         functions: &TableFunctions,
         settled: &SettledSnapshots,
-    ) -> Result<Planned, SqlError> {
+    ) -> Planned {
         let with_hidden = query.reads_hidden || session.shows_hidden() || names_hidden(&query.text);
         let state = self.state_of(session);
         let mut context = self.context(&state, session, functions, settled, with_hidden);
         context.with_deletions = session.shows_hidden();
-        let (plan, rewritten) = context.plan(query, params, functions.are_of_load())?;
+        let plan = context.plan(query, params, functions.are_of_load());
         let unsettled = std::mem::take(&mut context.read.lock().unsettled);
-        Ok(Planned { plan, rewritten, unsettled })
+        Planned { plan, unsettled }
     }
 
     fn context<'a>(
@@ -615,12 +624,17 @@ fn explained(text: &str) -> Result<QueryResult, SqlError> {
     rows::result(vec![ResultColumn::computed("Explain String", DataType::Utf8)], vec![lines])
 }
 
-/// A plan and what belongs to it.
+/// The outcome of planning.
 struct Planned {
-    plan: LogicalPlan,
-    rewritten: Rewritten,
-    /// Tables that it shows as they are not yet settled.
+    plan: Result<(LogicalPlan, Rewritten), SqlError>,
+    /// Tables that it shows as they are not yet settled, or not as the server that writes has them.
     unsettled: Vec<Arc<Table>>,
+}
+
+/// Tells a client how old a table's rows are.
+fn old_rows(def: &TableDef, OldRows { age, reason }: &OldRows) -> String {
+    let age = age.map_or_else(|| "of unknown age".to_owned(), |age| format!("{} s old", age.as_secs()));
+    format!("the rows of '{}' are {age}: {reason}", def.table_ref())
 }
 
 fn config(target_partitions: usize) -> SessionConfig {

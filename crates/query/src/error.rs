@@ -27,8 +27,8 @@ pub fn stream_error(error: &DataFusionError) -> SqlError {
 
 /// The error of a table that can't be read.
 pub(crate) fn table_error(error: TableError) -> SqlError {
-    let code = if matches!(error, TableError::TooOld { .. }) { ErrorCode::Busy } else { ErrorCode::Unknown };
-    SqlError::detail(code, error.to_string())
+    let is_old = matches!(error, TableError::TooOld { .. } | TableError::NotShown { .. });
+    SqlError::detail(if is_old { ErrorCode::Busy } else { ErrorCode::Unknown }, error.to_string())
 }
 
 /// Whether a query failed because a file was not there.

@@ -26,6 +26,7 @@ mod types;
 mod workarounds;
 
 pub use datafusion::common::ScalarValue;
+pub use distributed::channels::{NodeChannel, connect};
 pub use distributed::nodes::{NodeCall, NodeReply, Nodes, OUTCOMES, Peer};
 pub use engine::{Projection, QueryEngine, RowFilter, ViewShape};
 pub use error::{is_of_missing_file, stream_error};

@@ -7,11 +7,12 @@ mod grid;
 use crate::planning::Stop;
 use arrow::datatypes::DataType as ArrowType;
 use datafusion::execution::SendableRecordBatchStream;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tributary_table::Table;
+use tributary_table::{Freshness, Table};
 use tributary_types::{SqlError, TableId, TableRef, TlsSession};
 
 pub use grid::{Cell, Grid};
@@ -78,6 +79,10 @@ pub struct SessionView {
     pub written: Vec<WrittenTable>,
     /// The session's temporary tables.
     pub temporary: Vec<TemporaryTable>,
+    /// How old rows of a server that only reads may be.
+    pub fresh: Freshness,
+    /// Sentences about the statement's rows, for its client.
+    pub notes: Arc<Mutex<Vec<String>>>,
 }
 
 /// A table that only one session knows.
@@ -125,6 +130,8 @@ impl SessionView {
             stop: None,
             written: Vec::new(),
             temporary: Vec::new(),
+            fresh: Freshness::default(),
+            notes: Arc::default(),
         }
     }
 

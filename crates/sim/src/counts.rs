@@ -50,6 +50,7 @@ counts! {
     unanswered: "loads without an answer",
     rows: "rows acknowledged",
     queries: "queries checked",
+    read: "queries checked at a server that only reads",
     syncs: "SYNCs",
     receipts: "reads after receipts",
     truncations: "truncations",

@@ -35,6 +35,7 @@ pub mod planted;
 #[cfg(test)]
 mod pressure;
 mod process;
+mod readers;
 mod records;
 pub mod recycle;
 pub mod recycled;

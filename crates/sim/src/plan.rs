@@ -30,6 +30,8 @@ pub struct Plan {
     pub backups: bool,
     /// Whether tables are compared with logs and Delta tables.
     pub audits: bool,
+    /// Whether another server reads the tables.
+    pub readers: bool,
     /// Whether another engine commits to the tables' logs.
     pub engines: bool,
     /// Whether another engine rewrites the files of tables with partitions while the server is away.
@@ -92,6 +94,8 @@ impl Plan {
         // A backup does not have what an engine has done since, and a log of ours has nothing of it to be compared with.
         let engines = beside.one_in(4) && !backups && !audits;
         let rewrites = beside.one_in(8) && !engines && !backups && !audits;
+        // What it has shown is gone with a restored backup.
+        let readers = beside.one_in(3) && !backups;
         let plan = Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
             unique_tables: dice.pick(&[0, 0, 50, 100]),
@@ -108,6 +112,7 @@ impl Plan {
             records,
             backups,
             audits,
+            readers,
             engines,
             rewrites,
             wakes,

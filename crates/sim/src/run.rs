@@ -17,6 +17,7 @@ use crate::model::{Model, Shown, Violation};
 use crate::plan::Plan;
 use crate::planted::{self, Bug};
 use crate::process::{Hardware, Process, table_store};
+use crate::readers;
 use crate::records;
 use crate::rejected;
 use crate::rows::{self, FileCache};
@@ -146,6 +147,7 @@ pub fn run_with(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool, bug: Opti
         violation: RefCell::new(None),
         backup: RefCell::new(None),
         changing: Rc::default(),
+        reader: RefCell::default(),
         busy: Cell::new(0),
         reads_may_fail: Cell::new(false),
     });
@@ -481,6 +483,9 @@ fn work(world: &Rc<World>) -> bool {
     drop(ingest);
     if world.plan.backups {
         world.machine.spawn_local(backups::operator(Rc::clone(world)));
+    }
+    if world.plan.readers {
+        readers::start(world);
     }
     if world.plan.engines {
         world.machine.spawn_local(engines::engine(Rc::clone(world)));

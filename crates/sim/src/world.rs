@@ -12,6 +12,7 @@ use crate::machine::Machine;
 use crate::model::{Model, Violation};
 use crate::plan::Plan;
 use crate::process::{Hardware, Process};
+use crate::readers::Reader;
 use crate::rejected::Rejected;
 use crate::rights::Rights;
 use crate::rows::{self, FileCache};
@@ -57,6 +58,8 @@ pub struct World {
     pub backup: RefCell<Option<Kept>>,
     /// Held by a change of the catalog from its check to its end, as in the engine.
     pub changing: Rc<tokio::sync::Mutex<()>>,
+    /// A server that only reads.
+    pub reader: RefCell<Reader>,
     /// Clients that are not done.
     pub busy: Cell<u64>,
     /// Reads fail now and then, so a query may fail too.

@@ -142,6 +142,17 @@ pub enum TableError {
         limit.as_secs()
     )]
     TooOld { table: TableRef, age: Option<Duration>, limit: Duration, reason: String },
+    #[error(
+        "table '{table}' can't be read after the loads that this session waits for, because the server that writes can't be asked: {reason}. \
+         Repeat it in a moment, or read at the server that writes"
+    )]
+    NotShown { table: TableRef, reason: String },
+    /// The server that writes was not asked for its rows, or did not send them.
+    #[error("the server that writes gives no answer: {reason}")]
+    Silent { reason: String },
+    /// It sent something that is not a snapshot.
+    #[error("the answer of the server that writes can't be used: {reason}")]
+    Answer { reason: String },
     #[error("rows of table '{table}' are deleted by their keys, because it has one row for each key")]
     UniqueDelete { table: String },
     #[error("rows of table '{table}' are updated by their keys, because it has one row for each key")]

@@ -19,7 +19,7 @@ mod write;
 
 pub use checksums::Checksums;
 pub use damage::{footer_fault, panic_text};
-pub use deletes::{Deletes, RowSet};
+pub use deletes::{Deletes, RowSet, rows_from_text, rows_to_text};
 pub use format::FileFormat;
 pub use live::{LiveFile, Settled};
 pub use stats::{ColumnStats, FileStats};

@@ -25,7 +25,7 @@ pub use error::TableError;
 pub use file::pruning::FileBounds;
 pub use file::{
     Checksums, ColumnStats, DataFile, Deletes, FileFormat, FileStats, FileWriter, LiveFile, RowSet, Settled,
-    UnpublishedFiles, footer_fault, panic_text,
+    UnpublishedFiles, footer_fault, panic_text, rows_from_text, rows_to_text,
 };
 pub use options::{ReadCacheOptions, StoreOptions, WriteClaim};
 pub use place::cache::CacheFacts;
@@ -37,10 +37,11 @@ pub use place::storage::TableStorage;
 pub use place::store::TableStore;
 pub use place::traffic::StoreTraffic;
 pub use table::{
-    CompactReport, CopiedFiles, DeleteReport, DeltaFacts, Departure, FlushReport, FoundRows, KeptFile,
-    KeyFinder, Leaving, ObjectRoot, OwnRows, Publication, Recast, Replaced, RowUpdate, SchemaChange,
-    Staleness, Stuck, SweepReport, Table, TableCut, Watch, changed_def,
+    CompactReport, CopiedFiles, Current, DeleteReport, DeltaFacts, Departure, FlushReport, FoundRows,
+    Freshness, KeptFile, KeyFinder, Leaving, ObjectRoot, OldRows, OwnRows, Publication, Recast, Replaced,
+    RowUpdate, SchemaChange, Staleness, Stuck, SweepReport, Table, TableCut, Watch, Writer, changed_def,
 };
 pub use view::memtable::MemPart;
 pub use view::schema::physical_arrow;
+pub use view::sent::{KnownParts, SentSnapshot};
 pub use view::snapshot::{PartitionFacts, Snapshot};

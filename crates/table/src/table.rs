@@ -22,7 +22,7 @@ pub use change::heavy::{Recast, SchemaChange, Watch, changed_def};
 pub use change::recycle::{KeptFile, Leaving};
 pub use change::replace::CopiedFiles;
 pub use cut::TableCut;
-pub use follow::Staleness;
+pub use follow::{Current, Freshness, OldRows, Staleness, Writer};
 pub use publish::find::KeyFinder;
 pub use publish::own_rows::OwnRows;
 pub use publish::publication::{Publication, Replaced};
@@ -42,6 +42,7 @@ use crate::file::{DataFile, FileWriter, LiveFile, Settled, delete_files};
 use crate::keys::Keys;
 use crate::log::LogState;
 use crate::place::root::TableRoot;
+use crate::view::sent::SnapshotSender;
 use crate::view::snapshot::Snapshot;
 use arc_swap::ArcSwap;
 use delta_versions::DeltaVersions;
@@ -81,6 +82,8 @@ pub struct Table {
     /// Of the files that the last query of all of them met.
     bounds: parking_lot::Mutex<Option<Arc<FileBounds>>>,
     failures: Failures,
+    /// Made when a server that reads asks first.
+    sender: parking_lot::Mutex<Option<SnapshotSender>>,
 }
 
 /// The location of a table's data files in an object store.
@@ -292,7 +295,7 @@ impl Table {
             delta_versions: parking_lot::Mutex::new(versions),
             rewriter: tokio::sync::Mutex::new(state),
             unique,
-            followed: is_followed.then(Followed::default),
+            followed: None,
             closed: AtomicBool::new(false),
             changing: AtomicBool::new(false),
             keeps_all_files: AtomicBool::new(false),
@@ -300,6 +303,7 @@ impl Table {
             copies: AtomicUsize::new(0),
             bounds: parking_lot::Mutex::default(),
             failures: Failures::default(),
+            sender: parking_lot::Mutex::default(),
         }
     }
 
@@ -358,7 +362,8 @@ impl Table {
             return Arc::clone(known);
         }
         let bounds = Arc::new(FileBounds::new(&snapshot.files));
-        if Arc::ptr_eq(&snapshot.files, &self.snapshot().files) {
+        // Snapshots of the server that writes are not the table's own.
+        if self.followed.is_some() || Arc::ptr_eq(&snapshot.files, &self.snapshot().files) {
             *kept = Some(Arc::clone(&bounds));
         }
         bounds

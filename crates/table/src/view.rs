@@ -5,4 +5,5 @@
 pub(crate) mod evolve;
 pub(crate) mod memtable;
 pub(crate) mod schema;
+pub(crate) mod sent;
 pub(crate) mod snapshot;

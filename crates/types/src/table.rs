@@ -22,7 +22,7 @@ pub const FLEXIBLE_UPDATES: &str = "enable_unique_key_skip_bitmap_column";
 pub const DELETION_VECTORS: &str = "delta.enableDeletionVectors";
 
 /// A table by name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TableRef {
     pub db: String,
     pub table: String,

@@ -9,7 +9,7 @@ use crate::error::CatalogError;
 use crate::jobs::{JobRecord, PositionRecord};
 use crate::location::CatalogLocation;
 use crate::moves::{copy_to_postgres, copy_to_sqlite};
-use crate::nodes::{HeardNode, NodeSign, WorkerSign};
+use crate::nodes::{HeardNode, NodeAccess, NodeSign};
 use crate::recycled::{RecycledPartition, RecycledTable};
 use crate::rows::TABLES;
 use crate::sqlite::SqliteStore;
@@ -166,7 +166,8 @@ async fn nodes_that_share_a_catalog_hear_of_one_another() {
         version: "v".to_owned(),
         since_ms: 7,
         rows_age_ms,
-        worker: Some(WorkerSign { token: "t".to_owned(), certificate: None }),
+        access: Some(NodeAccess { token: "t".to_owned(), certificate: None }),
+        computes_parts: true,
         cpu_cores: 4,
     };
     let names = |nodes: &[HeardNode]| nodes.iter().map(|node| node.sign.name.clone()).collect::<Vec<_>>();
@@ -185,9 +186,15 @@ async fn nodes_that_share_a_catalog_hear_of_one_another() {
         BTreeSet::from(["a".to_owned()])
     );
     // One of before computes no parts of queries, and says less.
-    database.run("UPDATE tributary.heard_nodes SET sign = (sign::jsonb - 'worker' - 'webserver_port' - 'cpu_cores')::text");
+    database.run("UPDATE tributary.heard_nodes SET sign = (sign::jsonb - 'access' - 'computes_parts' - 'webserver_port' - 'cpu_cores')::text");
     let heard = reader.heard_nodes().await.unwrap();
-    let of_before = NodeSign { worker: None, webserver_port: 0, cpu_cores: 0, ..sign("a", true, Some(5)) };
+    let of_before = NodeSign {
+        access: None,
+        computes_parts: false,
+        webserver_port: 0,
+        cpu_cores: 0,
+        ..sign("a", true, Some(5))
+    };
     assert_eq!(heard[0].sign, of_before);
     reader.unsay_node("a").await.unwrap();
     assert_eq!(owner.heard_nodes().await.unwrap(), []);

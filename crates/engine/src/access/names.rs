@@ -137,6 +137,13 @@ impl Names {
         self.databases.read().get(db)?.tables.get(name).cloned()
     }
 
+    /// The table of that id whatever its role is.
+    pub fn by_id(&self, id: TableId) -> Option<Arc<Table>> {
+        let databases = self.databases.read();
+        let mut tables = databases.values().flat_map(|database| database.tables.values());
+        tables.find(|table| table.id() == id).cloned()
+    }
+
     /// Whether the table has that name.
     pub fn has(&self, name: &TableRef, table: &Arc<Table>) -> bool {
         let found = self.find_of_any_role(&name.db, &name.table);

@@ -655,6 +655,7 @@ impl Definitions for Ddl {
 }
 
 pub(crate) fn table_error(error: tributary_table::TableError) -> SqlError {
-    let is_old = matches!(error, tributary_table::TableError::TooOld { .. });
+    use tributary_table::TableError;
+    let is_old = matches!(error, TableError::TooOld { .. } | TableError::NotShown { .. });
     SqlError::detail(if is_old { ErrorCode::Busy } else { ErrorCode::Unknown }, error.to_string())
 }

@@ -45,6 +45,7 @@ use crate::queries::nodes::{self, Nodes, cpu_cores};
 use crate::variables::VERSION_COMMENT;
 use crate::verify::Verifier;
 use crate::watch::{self, Looked, Sizes, Watch};
+use crate::writer::{Question, WriterLink};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use std::fs::{File, Permissions};
@@ -55,10 +56,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
-use tributary_catalog::{Catalog, NodeSign, WorkerSign};
+use tributary_catalog::{Catalog, NodeAccess, NodeSign};
 use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, Ownership, RecoveryReport};
 use tributary_query::{QueryEngine, QueryOptions, Spill};
-use tributary_table::{StoreOptions, Table, TableError, TableStore};
+use tributary_table::{StoreOptions, Table, TableError, TableStore, Writer};
 use tributary_traces::{TraceOptions, Traces};
 use tributary_types::host::unix_ms;
 use tributary_types::process::log_lines_dropped;
@@ -75,6 +76,8 @@ const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
 /// How often nodes that share a catalog say that they live.
 const NODES_INTERVAL: Duration = Duration::from_secs(5);
+/// How often a node that reads asks the one that writes whether it is there.
+const PRESENCE_INTERVAL: Duration = Duration::from_secs(1);
 /// How often it is looked whether this node has ports that it can name.
 const PORTS_INTERVAL: Duration = Duration::from_millis(100);
 /// How often the process looks whether it was frozen.
@@ -183,7 +186,9 @@ impl Engine {
             read_cache,
             ..options.store.clone()
         };
-        let store = Arc::new(store(store_options)?);
+        let writer = Arc::new(WriterLink::new(Arc::clone(&catalog), metrics.registry())?);
+        let asked = options.only_reads().then(|| Arc::clone(&writer) as Arc<dyn Writer>);
+        let store = Arc::new(store(store_options)?.with_writer(asked));
         table_storage::settle(&options, &store, &node, &catalog).await?;
         let tables = if options.only_reads() {
             // They are opened when the follower looks first.
@@ -250,7 +255,8 @@ impl Engine {
         });
         let follower = options.only_reads().then(|| {
             let (names, limits) = (Arc::clone(&facts.names), Arc::clone(&facts.limits));
-            Arc::new(Follower::new(Arc::clone(&catalog), Arc::clone(&store), names, limits))
+            let (catalog, writer) = (Arc::clone(&catalog), Arc::clone(&writer));
+            Arc::new(Follower::new(catalog, Arc::clone(&store), names, limits, writer))
         });
         let spill =
             Spill { directory: empty_directory(options.state_dir.join("spill"))?, limit_bytes: disk_bytes };
@@ -350,6 +356,7 @@ impl Engine {
         ];
         if self.follower.is_some() {
             tasks.push(self.repeat("following", Self::follow));
+            tasks.push(self.repeat("asking_the_writer", Self::ask_the_writer));
         } else {
             tasks.extend(self.ingest.start_maintenance());
             tasks.extend([
@@ -436,6 +443,14 @@ impl Engine {
         }
     }
 
+    /// Asks the server that writes whether it is there, so that queries need not find out.
+    async fn ask_the_writer(self: Arc<Self>) -> Duration {
+        if let Some(follower) = &self.follower {
+            drop(follower.writer().ask(&Question::Presence).await);
+        }
+        PRESENCE_INTERVAL
+    }
+
     /// Tells nodes that only read how far the tables' files are.
     async fn tell_progress(self: Arc<Self>) -> Duration {
         let is_owner = self.ownership.may_end() && self.ownership.lost_to().is_none();
@@ -469,7 +484,8 @@ impl Engine {
                 }
                 None => Some(0),
             },
-            worker: self.worker_sign(ports),
+            access: self.access(ports),
+            computes_parts: self.queries.nodes().is_on(),
             cpu_cores: cpu_cores(),
         };
         let is_former = self.follower.is_none() && self.ownership.lost_to().is_some();
@@ -487,13 +503,13 @@ impl Engine {
         NODES_INTERVAL
     }
 
-    /// The access of other nodes to the computing of parts of their queries here. `None`: there is none.
-    fn worker_sign(&self, ports: Ports) -> Option<WorkerSign> {
-        let is_on = self.queries.nodes().is_on() && ports.flight.is_some() && self.shares_catalog();
-        is_on.then(|| self.facts.nodes.worker_sign(self.certificate()))
+    /// The access of other nodes to this one. `None`: there is none.
+    fn access(&self, ports: Ports) -> Option<NodeAccess> {
+        let is_on = ports.flight.is_some() && self.shares_catalog();
+        is_on.then(|| self.facts.nodes.access(self.certificate()))
     }
 
-    fn shares_catalog(&self) -> bool {
+    pub(crate) fn shares_catalog(&self) -> bool {
         self.options.catalog_database.is_some()
     }
 

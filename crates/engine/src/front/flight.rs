@@ -4,6 +4,7 @@
 
 mod create;
 mod load;
+mod nodes;
 mod parameters;
 mod rows;
 mod session;
@@ -12,13 +13,13 @@ use crate::access::finished::Door;
 use crate::engine::Engine;
 use crate::front::login::{Claimed, authenticate};
 use async_trait::async_trait;
-use futures::future::BoxFuture;
+use nodes::OtherNodes;
 use session::FlightSession;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-use tributary_flight::{Credentials, NodeCall, NodeCalls, NodeReply, Peer, Session};
+use tributary_flight::{Credentials, NodeCalls, Peer, Session};
 use tributary_types::{Live, SqlError};
 
 /// Limits of loads by Arrow Flight, which are those of HTTP.
@@ -73,21 +74,7 @@ impl tributary_flight::FlightHooks for FlightHooks {
     }
 
     fn nodes(&self) -> Option<Arc<dyn NodeCalls>> {
-        let is_on = self.engine.queries.nodes().is_on();
+        let is_on = self.engine.shares_catalog();
         is_on.then(|| Arc::new(OtherNodes(Arc::clone(&self.engine))) as Arc<dyn NodeCalls>)
-    }
-}
-
-/// Answers other nodes that share the catalog.
-struct OtherNodes(Arc<Engine>);
-
-impl NodeCalls for OtherNodes {
-    fn admits(&self, token: &str, is_encrypted: bool) -> bool {
-        // Nodes know the certificate of one that has one.
-        (is_encrypted || self.0.certificate().is_none()) && self.0.facts().nodes.admits(token)
-    }
-
-    fn answer(&self, call: NodeCall) -> BoxFuture<'static, NodeReply> {
-        self.0.queries.nodes().answer(call)
     }
 }

@@ -34,7 +34,7 @@ use tributary_http::{
 use tributary_ingest::{
     Body, CloseReason, IngestError, LoadTraits, NamedLoad, Route, Source, TransactionStatus,
 };
-use tributary_table::Table;
+use tributary_table::{Freshness, Table};
 use tributary_types::table::Distribution;
 use tributary_types::{
     ErrorCode, Fingerprinter, GroupCommitMode, Label, LoadName, Principal, RejectPolicy, Requirement, Secret,
@@ -681,9 +681,8 @@ impl InspectService for HttpLoads {
         let found = self.0.gate.table(principal, Privilege::Select, None, Some(db), table);
         self.looked(principal, (&format!("GET /api/{db}/{table}/_count"), "SHOW"), db, begun, &found);
         let table = found?;
-        table.check_staleness().map_err(table_error)?;
-        let snapshot = table.settled().await;
-        Ok(snapshot.map_err(table_error)?.rows())
+        let current = table.current(Freshness::default()).await;
+        Ok(current.map_err(table_error)?.snapshot.rows())
     }
 
     async fn read_plan(

@@ -216,7 +216,7 @@ impl Gauges {
         let waiting: usize = ingest.wal_spaces().iter().map(|space| space.waiting_loads()).sum();
         gauges.log_waiting.set(waiting as i64);
         let total = |of: &dyn Fn(&Table) -> u64| tables.iter().map(|table| of(table)).sum::<u64>() as i64;
-        gauges.memtable_bytes.set(total(&|table| table.memtable_bytes()));
+        gauges.memtable_bytes.set(total(&|table| table.memtable_bytes() + table.received_bytes()));
         gauges.memtable_rows.set(total(&|table| table.memtable_rows()));
         gauges.data_files.set(total(&|table| table.snapshot().files.len() as u64));
         gauges.data_file_bytes.set(total(&|table| {

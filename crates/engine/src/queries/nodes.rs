@@ -5,15 +5,14 @@
 
 use super::namespace::Facts;
 use crate::node::clock::date_time;
+use crate::writer::{HEARD_MAX, called};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
-use tributary_catalog::{HeardNode, NodeSign, WorkerSign};
+use tributary_catalog::{HeardNode, NodeAccess, NodeSign};
 use tributary_query::{Cell, NodeFacts, Peer};
 use tributary_types::host::unix_ms;
 
-/// How long ago a node may have said that it lives, to be taken for alive and to compute parts of queries.
-const HEARD_MAX: Duration = Duration::from_secs(15);
 /// The number of the node that writes, as Doris numbers back ends.
 const WRITER: u64 = 10_001;
 
@@ -39,12 +38,12 @@ impl Nodes {
         Self { reads_only, known: Mutex::default(), token }
     }
 
-    /// The access of other nodes to the computing of parts of their queries here. `certificate` is the digest of this node's.
-    pub fn worker_sign(&self, certificate: Option<String>) -> WorkerSign {
-        WorkerSign { token: self.token.clone(), certificate }
+    /// The access of other nodes to this one. `certificate` is the digest of its own.
+    pub fn access(&self, certificate: Option<String>) -> NodeAccess {
+        NodeAccess { token: self.token.clone(), certificate }
     }
 
-    /// Whether another node may have parts of its queries computed here.
+    /// Whether another node may call.
     pub fn admits(&self, token: &str) -> bool {
         verify_slices_are_equal(token.as_bytes(), self.token.as_bytes()).is_ok()
     }
@@ -66,9 +65,7 @@ pub(crate) fn peers(own: &NodeSign, heard: &[HeardNode]) -> Vec<Peer> {
 
 /// A node as one that computes parts of queries. `None`: it does not.
 pub(crate) fn peer(sign: &NodeSign) -> Option<Peer> {
-    let worker = sign.worker.clone()?;
-    let (host, port) = (sign.host.clone(), sign.flight_port?);
-    Some(Peer { host, port, token: worker.token, certificate: worker.certificate })
+    called(sign).filter(|_| sign.computes_parts)
 }
 
 pub(super) fn rows(facts: &Facts) -> Vec<Vec<Cell>> {
@@ -174,7 +171,8 @@ mod tests {
             version: "v".to_owned(),
             since_ms: 0,
             rows_age_ms: None,
-            worker: Some(WorkerSign { token: name.to_owned(), certificate: None }),
+            access: Some(NodeAccess { token: name.to_owned(), certificate: None }),
+            computes_parts: true,
             cpu_cores: 2,
         }
     }
@@ -187,7 +185,8 @@ mod tests {
             heard(sign("good"), 5),
             heard(sign("silent"), 16),
             heard(NodeSign { version: "w".to_owned(), ..sign("newer") }, 0),
-            heard(NodeSign { worker: None, ..sign("off") }, 0),
+            heard(NodeSign { computes_parts: false, ..sign("off") }, 0),
+            heard(NodeSign { access: None, ..sign("mute") }, 0),
             heard(NodeSign { flight_port: None, ..sign("closed") }, 0),
         ];
         let tokens: Vec<String> = peers(&sign("own"), &nodes).into_iter().map(|peer| peer.token).collect();
@@ -212,10 +211,10 @@ mod tests {
     #[test]
     fn a_node_admits_who_knows_its_token() {
         let nodes = Nodes::new(false);
-        let token = nodes.worker_sign(None).token;
+        let token = nodes.access(None).token;
         assert_eq!(token.len(), 64);
         assert!(nodes.admits(&token));
-        for other in ["", &token[1..], &Nodes::new(false).worker_sign(None).token] {
+        for other in ["", &token[1..], &Nodes::new(false).access(None).token] {
             assert!(!nodes.admits(other), "{other}");
         }
     }

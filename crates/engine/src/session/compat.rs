@@ -176,7 +176,11 @@ impl EngineSession {
             Answer::Done(done) => {
                 Answer::Done(Done { warnings: done.warnings.saturating_add(added), ..done })
             }
-            other => other,
+            Answer::Rows(mut rows) => {
+                rows.warn(added);
+                Answer::Rows(rows)
+            }
+            Answer::NeedsFile(file) => Answer::NeedsFile(file),
         }
     }
 

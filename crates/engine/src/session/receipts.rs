@@ -6,7 +6,10 @@ use super::EngineSession;
 use crate::access::interrupt::Interrupt;
 use crate::access::{Object, Privilege};
 use crate::answer::Answer;
+use crate::follow::Follower;
+use crate::writer::{ReceiptAnswer, ReceiptFailure};
 use std::sync::Arc;
+use std::time::Instant;
 use tributary_ingest::IngestError;
 use tributary_sql::{InsertSource, Statement};
 use tributary_types::{ErrorCode, SqlError, TransactionStatus, TxnId};
@@ -49,7 +52,13 @@ impl EngineSession {
             Some(receipt) => self.wait_for(receipt).await?,
             None => match self.engine.follower() {
                 Some(follower) => {
-                    self.interrupt().or_after(self.query_timeout()).wait(follower.catch_up()).await?;
+                    let follower = Arc::clone(follower);
+                    let caught_up = async {
+                        let since = follower.catch_up().await;
+                        follower.look_at_names().await.map(|()| since)
+                    };
+                    let interrupt = self.interrupt().or_after(self.query_timeout());
+                    self.reads_since = Some(interrupt.wait(caught_up).await??);
                 }
                 None => self.interrupt().wait(self.engine.ingest.sync()).await?,
             },
@@ -76,12 +85,9 @@ impl EngineSession {
     }
 
     async fn wait_for(&mut self, receipt: TxnId) -> Result<(), SqlError> {
-        if self.engine.follower().is_some() {
-            let text = format!(
-                "receipt {receipt}: only the server that writes knows its receipts. Read there, or say SYNC here before, which waits until \
-                 this node has everything that was visible there"
-            );
-            return Err(SqlError::detail(ErrorCode::OnlyReads, text));
+        if let Some(follower) = self.engine.follower() {
+            let follower = Arc::clone(follower);
+            return self.wait_at_writer(&follower, receipt).await;
         }
         if let Some(info) = self.engine.ingest.transactions().by_id(receipt) {
             let object = Object::Table { db: &info.table_ref.db, table: &info.table_ref.table };
@@ -90,6 +96,35 @@ impl EngineSession {
             }
         }
         Ok(self.visible(receipt).await??)
+    }
+
+    /// Waits until a transaction of the server that writes is visible there. Later reads of the session have its rows, or fail.
+    async fn wait_at_writer(&mut self, follower: &Follower, receipt: TxnId) -> Result<(), SqlError> {
+        let interrupt = self.interrupt().or_after(self.query_timeout());
+        let answer = interrupt.wait(follower.writer().receipt(receipt)).await?;
+        let ReceiptAnswer { table, failure } = answer.map_err(|reason| {
+            let text = format!(
+                "receipt {receipt}: the server that writes can't be asked: {reason}. Repeat it in a moment, or read there"
+            );
+            SqlError::detail(ErrorCode::Busy, text)
+        })?;
+        if let Some(table) = &table {
+            if self.engine.names().find(&table.db, &table.table).is_none() {
+                interrupt.wait(follower.look_at_names()).await??;
+            }
+            let object = Object::Table { db: &table.db, table: &table.table };
+            if !self.engine.gate.allows(&self.principal, Privilege::Show, object) {
+                return Err(IngestError::UnknownReceipt(receipt).into());
+            }
+        }
+        match failure {
+            None => {
+                self.reads_since = Some(Instant::now());
+                Ok(())
+            }
+            Some(ReceiptFailure::Unknown) => Err(IngestError::UnknownReceipt(receipt).into()),
+            Some(ReceiptFailure::Failed(reason)) => Err(SqlError::detail(ErrorCode::Unknown, reason)),
+        }
     }
 
     async fn visible(&mut self, txn: TxnId) -> Result<Result<(), IngestError>, SqlError> {

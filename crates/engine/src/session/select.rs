@@ -1,6 +1,7 @@
 //! Queries, and statements that answer like one: with rows, as the query engine computes them.
 
 use super::EngineSession;
+use super::compat::Warning;
 use crate::access::interrupt::Interrupt;
 use crate::access::limits::AdmittedQuery;
 use crate::access::processes::Process;
@@ -53,7 +54,9 @@ impl EngineSession {
         }
         let shows_states = self.variables.values().return_object_data_as_binary;
         let result = if shows_states { result } else { result.without_states() };
-        Ok(self.rows(result, rows_max, interrupt, admitted))
+        let answer = self.rows(result, rows_max, interrupt, admitted);
+        let notes = std::mem::take(&mut *view.notes.lock());
+        Ok(self.with_warnings(answer, notes.into_iter().map(Warning::of)))
     }
 
     /// Rows that are computed while they are taken, at most `rows_max` of them, and until `interrupt` ends that.

@@ -523,6 +523,8 @@ variables! {
     query_cache_size: i64 = 1_048_576, any_whole(), Kept;
     /// There is no query cache.
     query_cache_type: i64 = 0, any_whole(), Kept;
+    /// At a server that only reads, how old rows may be, in milliseconds, before it asks the one that writes for newer ones; -1 and 0: it always asks.
+    query_freshness_tolerance_ms: i64 = -1, whole(-1, 2147483647), Obeyed;
     /// Seconds after which a query fails.
     query_timeout: i64 = QUERY_TIMEOUT_DEFAULT_SECONDS, whole(1, 2147483647), Obeyed;
     /// Receipt of a load, which is its transaction's id: reads of the session wait until it is visible; 0: none.

@@ -42,6 +42,9 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Bytes of rows that may be on their way on a connection.
 const WINDOW_BYTES: u32 = 4 << 20;
 
+/// A connection to a node.
+pub type NodeChannel = BoxCloneSyncChannel;
+
 /// Connections to the nodes.
 #[derive(Clone)]
 pub(crate) struct Channels(pub Arc<Peers>);
@@ -130,7 +133,11 @@ async fn link(peer: Peer) -> io::Result<TokioIo<Box<dyn Link>>> {
     Ok(TokioIo::new(link))
 }
 
-async fn connect(peer: &Peer) -> Result<BoxCloneSyncChannel> {
+/// A connection to a node, on which calls show it its token.
+///
+/// # Errors
+/// There is none in time.
+pub async fn connect(peer: &Peer) -> Result<NodeChannel> {
     let failed = |reason: String| silent(&address(peer), &reason);
     let url = peer.url().ok_or_else(|| failed("its address is not one".to_owned()))?;
     let endpoint = Endpoint::from_shared(url.to_string())

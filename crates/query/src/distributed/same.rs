@@ -38,8 +38,8 @@ use datafusion_proto::bytes::{
 use datafusion_proto::physical_plan::DeduplicatingProtoConverter;
 use std::sync::Arc;
 
-/// The largest plan that is sent, deleted rows included.
-const BYTES_MAX: usize = 16 << 20;
+/// The largest plan that is sent, with deleted rows and rows that are in no file.
+const BYTES_MAX: usize = 64 << 20;
 
 /// Bytes of the data files that a plan reads.
 #[must_use]
@@ -51,14 +51,6 @@ pub fn bytes_read(plan: &Arc<dyn ExecutionPlan>) -> u64 {
         scan.file_groups.iter().flat_map(FileGroup::iter).map(PartitionedFile::effective_size).sum()
     });
     own + plan.children().into_iter().map(bytes_read).sum::<u64>()
-}
-
-/// Whether a plan reads rows that are in no file.
-#[must_use]
-pub fn reads_memory(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    let source = plan.downcast_ref::<DataSourceExec>();
-    source.is_some_and(|source| source.data_source().downcast_ref::<MemorySourceConfig>().is_some())
-        || plan.children().into_iter().any(reads_memory)
 }
 
 /// Whether a plan may have scalar subqueries.
@@ -76,6 +68,10 @@ pub enum Scalars {
 pub fn check_steps(plan: &Arc<dyn ExecutionPlan>, scalars: Scalars) -> Result<(), Stays> {
     if plan.is::<VersionFiles>() {
         return Ok(());
+    }
+    let source = plan.downcast_ref::<DataSourceExec>();
+    if source.is_some_and(|source| source.data_source().downcast_ref::<MemorySourceConfig>().is_some()) {
+        return Err(Stays::Memory);
     }
     let aggregate = plan.downcast_ref::<AggregateExec>();
     // Groups that are made at once need all rows in one place.

@@ -5,7 +5,7 @@ use std::fmt;
 /// The reason why a query is not divided among nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stays {
-    /// It reads rows that are only in this node's memory.
+    /// It reads rows that are of no table, VALUES perhaps.
     Memory,
     /// A step of the plan, by its name.
     Step(String),
@@ -43,12 +43,14 @@ impl Stays {
 impl fmt::Display for Stays {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Memory => f.write_str("it reads rows that are in no file yet"),
+            Self::Memory => f.write_str("it reads rows that are of no table"),
             Self::Step(name) => write!(f, "{name} is a step that does not travel"),
             Self::Function(name) => write!(f, "{name} depends on where it is computed"),
             Self::Differs(what) => write!(f, "a part of it would not arrive as it is: {what}"),
             Self::Whole => f.write_str("it is not worth dividing"),
-            Self::Long(bytes) => write!(f, "its plan, with the deleted rows, has {bytes} bytes"),
+            Self::Long(bytes) => {
+                write!(f, "its plan, with the deleted rows and those that are in no file, has {bytes} bytes")
+            }
             Self::Busy => f.write_str("as many queries are divided as may be at a time"),
             Self::Alone => f.write_str("no other node computes parts of queries"),
         }

@@ -14,7 +14,7 @@ use crate::distributed::channels::Channels;
 use crate::distributed::failures::{after_rows, lost_node};
 use crate::distributed::functions::{Names, Stock, named};
 use crate::distributed::nodes::{Chosen, Nodes};
-use crate::distributed::same::{Scalars, bytes_read, check, check_steps, reads_memory};
+use crate::distributed::same::{Scalars, bytes_read, check, check_steps};
 use crate::distributed::scans::divide;
 use crate::distributed::stays::Stays;
 use crate::distributed::worker::FUNCTIONS;
@@ -104,7 +104,7 @@ impl QueryEngine {
         for _ in 0..TRIES {
             let tried = async {
                 let chosen = self.nodes.chosen()?;
-                let divided = self.divided(session, logical, local, &chosen).await?;
+                let divided = self.divided(session, logical, &chosen).await?;
                 Ok::<_, Stays>((chosen, divided))
             };
             let (chosen, divided) = match tried.await {
@@ -166,13 +166,9 @@ impl QueryEngine {
         &self,
         session: &SessionView,
         logical: &LogicalPlan,
-        local: &Arc<dyn ExecutionPlan>,
         chosen: &Chosen,
     ) -> Result<Divided, Stays> {
         let failed = |error: DataFusionError| Stays::Differs(error.strip_backtrace());
-        if reads_memory(local) {
-            return Err(Stays::Memory);
-        }
         let state = self.state_with(session, true);
         let optimized = {
             let _place = self.places.acquire().await;
@@ -308,7 +304,7 @@ impl QueryEngine {
         }
         let divided = async {
             let chosen = self.nodes.chosen()?;
-            self.divided(session, logical, local, &chosen).await
+            self.divided(session, logical, &chosen).await
         };
         Some(divided.await.map_err(|stays| format!("On this node alone: {stays}\n")))
     }

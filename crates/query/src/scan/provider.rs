@@ -183,9 +183,9 @@ impl SnapshotProvider {
         projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect())
     }
 
-    fn memory(&self, columns: &[usize], schema: &SchemaRef) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let batches = self
-            .snapshot
+    /// The rows of the memtable.
+    fn memory(&self, columns: &[usize], schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
+        self.snapshot
             .memtable
             .iter()
             .map(|part| {
@@ -193,14 +193,9 @@ impl SnapshotProvider {
                 let batch = batch.map_err(external)?;
                 let arrays = columns.iter().map(|&column| Arc::clone(batch.column(column))).collect();
                 let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-                RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)
+                Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)
             })
-            .collect::<Result<Vec<_>, _>>()?;
-        if batches.is_empty() {
-            return Ok(None);
-        }
-        let source = MemorySourceConfig::try_new(&[batches], Arc::clone(schema), None)?;
-        Ok(Some(DataSourceExec::from_data_source(source)))
+            .collect()
     }
 
     /// The files that may have rows that pass the filters, and the candidate rows, if known.
@@ -230,11 +225,11 @@ impl SnapshotProvider {
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let predicate = self.physical_predicate(state, filters)?;
         let wanted = self.wanted(filters, predicate.as_ref()).await?;
+        if self.travels(state) {
+            return self.travelling(state, columns, wanted, predicate).await;
+        }
         if wanted.is_empty() {
             return Ok(None);
-        }
-        if version_files::travels(state.config_options()) && self.scanned.table_partition_cols().is_empty() {
-            return self.travelling(state, columns, wanted, predicate).await.map(Some);
         }
         // Deleted rows are left out behind the reader where it has to read nearly all rows anyway.
         let has_few_deletes = |(file, rows): &(usize, Option<RowSet>)| {
@@ -295,26 +290,43 @@ impl SnapshotProvider {
         }))
     }
 
-    /// The files in a form that other nodes can read.
+    /// Whether the scan is to be in a form that other nodes can read.
+    fn travels(&self, state: &dyn Session) -> bool {
+        version_files::travels(state.config_options()) && self.scanned.table_partition_cols().is_empty()
+    }
+
+    /// The files and the memtable in a form that other nodes can read.
     async fn travelling(
         &self,
         state: &dyn Session,
         columns: &[usize],
         wanted: Vec<(usize, Option<RowSet>)>,
         predicate: Option<Arc<dyn PhysicalExpr>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let paths = self.paths(&wanted)?;
         let read: Vec<usize> = wanted.iter().map(|(file, _)| *file).collect();
-        let rows = read.iter().map(|&file| self.snapshot.files[file].live_rows()).sum();
+        let physical = metadata::without_origin(&self.physical);
+        let memory = self.memory(columns, &Arc::new(physical.project(columns)?))?;
+        if read.is_empty() && memory.is_empty() {
+            return Ok(None);
+        }
+        let live_rows: u64 = read.iter().map(|&file| self.snapshot.files[file].live_rows()).sum();
         let files = paths.iter().map(|(file, path)| {
             let live = &self.snapshot.files[*file];
             let deleted = live.deletes.as_ref().map(|deletes| deletes.rows().clone());
-            (path.clone(), KnownFile { rows: live.file.rows, deleted })
+            (path.clone(), KnownFile { rows: live.file.rows, deleted, in_memory: None })
+        });
+        let mut files: HashMap<Path, KnownFile> = files.collect();
+        let rows_in_memory = memory.iter().map(|batch| batch.num_rows() as u64).sum::<u64>();
+        let in_memory = (!memory.is_empty()).then(|| version_files::in_memory(memory));
+        let in_memory = in_memory.map(|(part, known)| {
+            files.insert(part.object_meta.location.clone(), known);
+            part
         });
         let name = format!("{}.{}", self.snapshot.def.db, self.snapshot.def.name);
-        let version =
-            Version { table: name, number: self.snapshot.delta_version, rows, files: files.collect() };
-        let scanned = TableSchema::from(&metadata::without_origin(&self.physical));
+        let rows = live_rows + rows_in_memory;
+        let version = Version { table: name, number: self.snapshot.delta_version, rows, files };
+        let scanned = TableSchema::from(&physical);
         let mut statistics = Statistics::new_unknown(scanned.table_schema());
         let mut source =
             ParquetSource::new(scanned).with_table_parquet_options(state.table_options().parquet.clone());
@@ -329,14 +341,15 @@ impl SnapshotProvider {
             part.object_meta.location = paths[file].clone();
             part
         });
-        let pieces = pieces::cut(files.collect(), &self.readers(state, &paths)?).await?;
+        let mut pieces = pieces::cut(files.collect(), &self.readers(state, &paths)?).await?;
+        pieces.extend(in_memory);
         let groups = version_files::in_parts(pieces, state.config().target_partitions());
         let config = FileScanConfigBuilder::new(self.store_url.clone(), Arc::new(source))
             .with_file_groups(groups)
             .with_statistics(statistics)
             .with_projection_indices(Some(columns.to_vec()))?
             .build();
-        Ok(Arc::new(VersionFiles::new(DataSourceExec::from_data_source(config), Arc::new(version))))
+        Ok(Some(Arc::new(VersionFiles::new(DataSourceExec::from_data_source(config), Arc::new(version)))))
     }
 
     /// Readers of these files.
@@ -475,7 +488,13 @@ impl TableProvider for SnapshotProvider {
         if let Some(files) = self.files(state, &columns, filters, limit).await? {
             inputs.push(renamed(files, &schema)?);
         }
-        inputs.extend(self.memory(&columns, &schema)?);
+        if !self.travels(state) {
+            let batches = self.memory(&columns, &schema)?;
+            if !batches.is_empty() {
+                let source = MemorySourceConfig::try_new(&[batches], Arc::clone(&schema), None)?;
+                inputs.push(DataSourceExec::from_data_source(source));
+            }
+        }
         if inputs.is_empty() {
             return Ok(Arc::new(EmptyExec::new(schema)));
         }

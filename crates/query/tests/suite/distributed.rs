@@ -281,18 +281,50 @@ async fn the_sessions_zone_counts_on_all_nodes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rows_that_are_only_in_memory_keep_a_query_on_its_node() {
-    let mut cluster = loaded(2, 1).await;
-    cluster.run(&["INSERT INTO t VALUES (5000, 1, 1.0, 1.0, 'new', NULL)"]).await;
-    assert_eq!(
-        cluster.server.query("SELECT MAX(id), COUNT(*) > 0 FROM t", &[]).await.unwrap(),
-        [["5000", "1"]]
-    );
-    assert_eq!((cluster.count("divided"), cluster.count("rows_in_memory")), (0, 1));
-    let plan = cluster.explained("SELECT k, COUNT(*) FROM t GROUP BY k").await;
-    assert!(plan.starts_with("On this node alone: it reads rows that are in no file yet\n"), "{plan}");
-    cluster.run(&["FLUSH t"]).await;
-    cluster.check("SELECT MAX(id), COUNT(*) FROM t").await;
+async fn rows_that_are_in_no_file_are_read_by_one_node() {
+    for (partitions, others) in [(1, 1), (2, 2)] {
+        let mut cluster = loaded(partitions, others).await;
+        // New rows, and newer ones of keys that are in files and in memory.
+        for part in 0..3 {
+            let rows = format!(
+                "SELECT number + {}, number % 10, number + 0.5, number % 13 + 0.5, CONCAT('new ', number % 5), NULL \
+                 FROM numbers(\"number\" = \"200\")",
+                2000 + part * 200
+            );
+            let keys =
+                format!("SELECT number * {}, number + 100 FROM numbers(\"number\" = \"300\")", part * 3 + 1);
+            cluster.run(&[&format!("INSERT INTO t {rows}"), &format!("INSERT INTO u {keys}")]).await;
+        }
+        cluster
+            .run(&[
+                "INSERT INTO d VALUES (4, 'four')",
+                "CREATE TABLE n (k INT, v INT) DUPLICATE KEY(k) DISTRIBUTED BY RANDOM",
+                "INSERT INTO n VALUES (1, 1), (2, 2), (2, 3)",
+            ])
+            .await;
+        let mut whole = Vec::new();
+        for query in DIVIDED {
+            whole.extend(cluster.compare(query).await);
+        }
+        // One table has all its rows in memory.
+        for query in [
+            "SELECT t.k, COUNT(*), SUM(n.v) FROM t JOIN n ON t.k = n.k GROUP BY t.k",
+            "SELECT n.k, COUNT(t.id) FROM n LEFT JOIN t ON t.k = n.k GROUP BY n.k",
+            "SELECT k FROM n UNION ALL SELECT k FROM t",
+        ] {
+            whole.extend(cluster.compare(query).await);
+        }
+        assert!(whole.is_empty(), "{}", whole.join("\n"));
+        assert_eq!(cluster.count("given_up"), 0);
+        let plan = cluster.explained("SELECT k, COUNT(*) FROM t GROUP BY k").await;
+        assert!(
+            plan.contains("VersionFiles: db.t, version 5, files 4, with deleted rows 4, rows in no file 600"),
+            "{plan}"
+        );
+        // Their part is read by one task, and the files by all.
+        assert_eq!(plan.matches("rows-in-no-file").count(), 1, "{plan}");
+        assert!(!plan.contains("DistributedUnionExec"), "{plan}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,6 +6,8 @@
 use crate::ambient::new_uuid;
 use arrow::buffer::{BooleanBuffer, MutableBuffer};
 use arrow::util::bit_util;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use deltalake_core::kernel::DeletionVectorDescriptor;
 use parquet::arrow::arrow_reader::RowSelection;
 use roaring::RoaringTreemap;
@@ -16,6 +18,24 @@ use uuid::Uuid;
 
 /// Positions of rows in one data file.
 pub type RowSet = RoaringTreemap;
+
+/// Rows as a text: base64 of Roaring's portable format.
+#[must_use]
+pub fn rows_to_text(rows: &RowSet) -> String {
+    let mut bytes = Vec::with_capacity(rows.serialized_size());
+    // Writing to memory never fails.
+    let _ = rows.serialize_into(&mut bytes);
+    STANDARD.encode(bytes)
+}
+
+/// The rows that [`rows_to_text`] has written.
+///
+/// # Errors
+/// The text is not of that form, in words.
+pub fn rows_from_text(text: &str) -> Result<RowSet, String> {
+    let bytes = STANDARD.decode(text).map_err(|error| error.to_string())?;
+    RowSet::deserialize_from(&bytes[..]).map_err(|error| error.to_string())
+}
 
 /// Deleted rows of one data file. They never change; with more deletes the file gets others.
 pub struct Deletes {

@@ -10,7 +10,7 @@ use crate::place::keep::{Deletions, KeepFiles};
 use crate::place::root::{Settling, TableRoot};
 use crate::place::storage::{ObjectStorage, TableStorage};
 use crate::place::traffic::StoreTraffic;
-use crate::table::Table;
+use crate::table::{Table, Writer};
 use crate::view::schema::{last_change, metadata_for, protocol_for, with_settings};
 use deltalake_core::kernel::Action;
 use deltalake_core::logstore::{StorageConfig, default_logstore};
@@ -38,6 +38,8 @@ pub struct TableStore {
     deletions: Deletions,
     /// Of files in a store that is far away.
     pub(super) cache: Option<Arc<ReadCache>>,
+    /// The server that writes the tables. `None`: this one does, or it is not asked.
+    writer: Option<Arc<dyn Writer>>,
 }
 
 impl TableStore {
@@ -94,8 +96,14 @@ impl TableStore {
         let settling = Arc::new(Settling::new(&options));
         let store = Arc::new(Deadline::new(storage.objects(), options.call_timeout));
         let deletions = Deletions::default();
-        let cache = None;
-        Ok(Self { store, storage, url, zstd, options: Arc::new(options), settling, deletions, cache })
+        let (cache, writer) = (None, None);
+        Ok(Self { store, storage, url, zstd, options: Arc::new(options), settling, deletions, cache, writer })
+    }
+
+    /// The store of a server that only reads, whose queries ask this one.
+    #[must_use]
+    pub fn with_writer(self, writer: Option<Arc<dyn Writer>>) -> Self {
+        Self { writer, ..self }
     }
 
     #[must_use]
@@ -220,7 +228,7 @@ impl TableStore {
         let root = self.root(&def.location)?;
         match self.options.max_staleness {
             None => Table::open(root, def).await,
-            Some(_) => Table::open_followed(root, def).await,
+            Some(_) => Table::open_followed(root, def, self.writer.clone()).await,
         }
     }
 

@@ -3,6 +3,7 @@ mod delete;
 mod failure;
 mod files;
 mod flush;
+mod followed;
 mod heavy_change;
 mod nested_change;
 mod order;

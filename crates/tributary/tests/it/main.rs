@@ -48,6 +48,7 @@ mod fallback;
 mod flight;
 mod flood;
 mod foreign_engines;
+mod fresh_readers;
 mod generated_columns;
 mod go;
 mod google;

@@ -279,9 +279,9 @@ fn refuses_changes(reader: &Server, client: &mut Client) {
     ] {
         client.refused(statement, 1290, "--read-only");
     }
-    client.refused("SYNC 5", 1290, "only the server that writes knows its receipts");
+    client.refused("SYNC 5", 1205, "the server that writes can't be asked: its arrow_flight_sql_port is off");
     client.ok("SET read_after = 5");
-    client.refused("SELECT COUNT(*) FROM dt", 1290, "receipt 5");
+    client.refused("SELECT COUNT(*) FROM dt", 1205, "receipt 5");
     client.ok("SET read_after = 0");
     client.ok("SET query_timeout = 600");
     client.ok("BEGIN");

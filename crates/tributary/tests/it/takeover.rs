@@ -10,7 +10,7 @@ fn expected(rows: u64) -> String {
 }
 
 /// Freezes a writer, and starts another process with a copy of its directory as soon as it may take over.
-fn successor(cluster: &Cluster, former: &Server, more: &[(&str, &str)]) -> Server {
+pub fn successor(cluster: &Cluster, former: &Server, more: &[(&str, &str)]) -> Server {
     former.signal("STOP");
     let alive = "SELECT expires > clock_timestamp() FROM tributary.catalog";
     wait_until("the owner was not heard of for long", || {

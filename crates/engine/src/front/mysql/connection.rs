@@ -268,7 +268,7 @@ async fn write_rows(mut rows: Rows, out: &mut ResultWriter<'_>) -> Result<(), Sq
         }
         next = rows.next().await?;
     }
-    rows.interrupt().wait(out.finish()).await?
+    rows.interrupt().wait(out.finish_with_warnings(rows.warnings())).await?
 }
 
 impl Connection {

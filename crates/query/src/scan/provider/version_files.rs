@@ -1,8 +1,12 @@
-//! The data files of one version of a table, less their deleted rows, in a form that other nodes can read.
+//! The data files of one version of a table, less their deleted rows, and the rows that are in no file yet, in a form that other nodes can
+//! read.
 //!
 //! A plan that travels has a scan of DataFusion's, whose files the planner divides among nodes, and above it a node of ours
 //! that knows the deleted rows of each file. The scan alone would show them: they do not travel with it. So the scan is never run;
 //! the node reads the files that it names, and refuses a file that it does not know.
+//!
+//! Rows that are in no file are one more file of the scan, whose contents the node has. So they are a piece like others: one task reads
+//! it, and only that task gets the rows.
 //!
 //! Not here: who reads them where (`distributed`).
 
@@ -10,7 +14,9 @@ use super::grown::Grown;
 use super::pieces::spread;
 use super::reader::CheckedReaders;
 use crate::workarounds::physical::pass_through::only_child;
-use arrow::array::BooleanBufferBuilder;
+use arrow::array::{BooleanBufferBuilder, RecordBatch};
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::StreamWriter;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use datafusion::common::config::{ConfigExtension, ConfigOptions};
@@ -28,22 +34,26 @@ use datafusion::parquet::arrow::arrow_reader::RowSelection;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::CardinalityEffect;
 use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, StatisticsArgs,
 };
+use futures::StreamExt;
 use object_store::path::Path;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use tributary_table::RowSet;
+use tributary_table::{RowSet, rows_from_text, rows_to_text};
 
 /// The form of the node's bytes; nodes with another one do not understand each other.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Parts that a scan has at least: a plan over several parts puts them together wherever it has to, however they are divided
 /// among nodes.
 const PARTS_MIN: usize = 2;
+/// The name of the part of a scan that is no file.
+const IN_MEMORY: &str = "rows-in-no-file";
 
 extensions_options! {
     /// Whether scans are in a form that can travel, as an option of DataFusion.
@@ -70,6 +80,8 @@ pub struct KnownFile {
     pub rows: u64,
     /// `None`: no row is deleted.
     pub deleted: Option<RowSet>,
+    /// The rows of the part of the scan that is no file.
+    pub in_memory: Option<Vec<RecordBatch>>,
 }
 
 /// The data files of a version of a table, or some of them.
@@ -92,7 +104,7 @@ pub struct VersionFiles {
     version: Arc<Version>,
     properties: Arc<PlanProperties>,
     /// The scan that is run. One for all parts, which share its work.
-    reading: Mutex<Option<Arc<dyn ExecutionPlan>>>,
+    reading: Mutex<Option<Arc<Reading>>>,
 }
 
 impl VersionFiles {
@@ -136,8 +148,8 @@ impl VersionFiles {
         }
     }
 
-    /// The scan with deletions, checks of pages, and values for columns that files lack.
-    fn read(&self, context: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
+    /// The scan with deletions, checks of pages, and values for columns that files lack, and the rows that are in no file.
+    fn read(&self, context: &TaskContext) -> Result<Reading> {
         let scan = self.scan()?;
         let Some(source) = scan.file_source().downcast_ref::<ParquetSource>() else {
             return internal_err!("the files of a table are Parquet files");
@@ -146,11 +158,16 @@ impl VersionFiles {
         let mut groups = Vec::with_capacity(scan.file_groups.len());
         // A file may be here in several pieces.
         let mut lefts: HashMap<&Path, ParquetRowSelection> = HashMap::new();
-        for group in &scan.file_groups {
+        let mut in_memory = vec![Vec::new(); scan.file_groups.len()];
+        for (part, group) in scan.file_groups.iter().enumerate() {
             let mut files = Vec::with_capacity(group.len());
             for file in group.iter() {
                 let path = &file.object_meta.location;
                 let known = self.known(path)?;
+                if let Some(batches) = &known.in_memory {
+                    in_memory[part].extend(batches.iter().cloned());
+                    continue;
+                }
                 rows.insert(path.clone(), known.rows);
                 files.push(match &known.deleted {
                     Some(deleted) => {
@@ -170,7 +187,7 @@ impl VersionFiles {
             .with_file_groups(groups)
             .with_expr_adapter(Some(Arc::new(Grown)))
             .build();
-        Ok(DataSourceExec::from_data_source(config))
+        Ok(Reading { files: DataSourceExec::from_data_source(config), in_memory })
     }
 
     /// Writes the node without its input, with the files of its input only.
@@ -182,17 +199,20 @@ impl VersionFiles {
         for file in self.scan()?.file_groups.iter().flat_map(FileGroup::iter) {
             let path = &file.object_meta.location;
             let known = self.known(path)?;
-            let deleted = known.deleted.as_ref().map(|rows| {
-                let mut bytes = Vec::with_capacity(rows.serialized_size());
-                // Writing to memory never fails.
-                let _ = rows.serialize_into(&mut bytes);
-                STANDARD.encode(bytes)
-            });
-            files.insert(path.to_string(), SentFile { rows: known.rows, deleted });
+            let deleted = known.deleted.as_ref().map(rows_to_text);
+            let in_memory = known.in_memory.as_deref().map(|batches| self.batches_to_text(batches));
+            let in_memory = in_memory.transpose()?;
+            files.insert(path.to_string(), SentFile { rows: known.rows, deleted, in_memory });
         }
         let Version { table, number, rows, .. } = &*self.version;
         let sent = Sent { format: FORMAT, table: table.clone(), version: *number, rows: *rows, files };
         serde_json::to_writer(into, &sent).map_err(|error| DataFusionError::External(Box::new(error)))
+    }
+
+    fn batches_to_text(&self, batches: &[RecordBatch]) -> Result<String> {
+        let mut writer = StreamWriter::try_new(Vec::new(), &self.schema())?;
+        batches.iter().try_for_each(|batch| writer.write(batch))?;
+        Ok(STANDARD.encode(writer.into_inner()?))
     }
 
     /// Reads what [`Self::encode`] has written, above `input`.
@@ -210,11 +230,12 @@ impl VersionFiles {
         let mut files = HashMap::with_capacity(sent.files.len());
         for (path, file) in sent.files {
             let name = Path::parse(&path).map_err(|error| damaged(error.to_string()))?;
-            let deleted = file.deleted.map(|text| {
-                let bytes = STANDARD.decode(text).map_err(|error| damaged(error.to_string()))?;
-                RowSet::deserialize_from(&bytes[..]).map_err(|error| damaged(format!("{path}: {error}")))
-            });
-            files.insert(name, KnownFile { rows: file.rows, deleted: deleted.transpose()? });
+            let deleted = file
+                .deleted
+                .map(|text| rows_from_text(&text).map_err(|error| damaged(format!("{path}: {error}"))));
+            let in_memory = file.in_memory.map(|text| batches_from_text(&text, file.rows).map_err(damaged));
+            let (deleted, in_memory) = (deleted.transpose()?, in_memory.transpose()?);
+            files.insert(name, KnownFile { rows: file.rows, deleted, in_memory });
         }
         let version = Version { table: sent.table, number: sent.version, rows: sent.rows, files };
         let node = Self::new(input, Arc::new(version));
@@ -241,6 +262,35 @@ struct SentFile {
     rows: u64,
     /// In base64.
     deleted: Option<String>,
+    /// A stream of Arrow's IPC format in base64.
+    in_memory: Option<String>,
+}
+
+/// The scan that is run.
+#[derive(Debug)]
+struct Reading {
+    files: Arc<dyn ExecutionPlan>,
+    /// By part, the rows that are in no file.
+    in_memory: Vec<Vec<RecordBatch>>,
+}
+
+/// Rows that are in no file, as a part of a scan.
+pub(super) fn in_memory(batches: Vec<RecordBatch>) -> (PartitionedFile, KnownFile) {
+    let bytes: usize = batches.iter().map(RecordBatch::get_array_memory_size).sum();
+    let part = PartitionedFile::new(IN_MEMORY, bytes as u64);
+    let rows = batches.iter().map(|batch| batch.num_rows() as u64).sum();
+    (part, KnownFile { rows, deleted: None, in_memory: Some(batches) })
+}
+
+fn batches_from_text(text: &str, rows: u64) -> Result<Vec<RecordBatch>, String> {
+    let bytes = STANDARD.decode(text).map_err(|error| error.to_string())?;
+    let reader = StreamReader::try_new(&bytes[..], None).map_err(|error| error.to_string())?;
+    let batches: Vec<RecordBatch> = reader.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+    let found: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    match found as u64 == rows {
+        true => Ok(batches),
+        false => Err(format!("it has {found} rows in memory instead of {rows}")),
+    }
 }
 
 /// The rows of a file that are not deleted.
@@ -261,14 +311,16 @@ pub(super) fn in_parts(pieces: Vec<PartitionedFile>, parts: usize) -> Vec<FileGr
 
 impl DisplayAs for VersionFiles {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let deleted = self.version.files.values().filter(|file| file.deleted.is_some()).count();
         let Version { table, number, files, .. } = &*self.version;
-        write!(
-            f,
-            "{}: {table}, version {number}, files {}, with deleted rows {deleted}",
-            self.name(),
-            files.len()
-        )
+        let deleted = files.values().filter(|file| file.deleted.is_some()).count();
+        let in_memory = files.values().filter(|file| file.in_memory.is_some());
+        let rows: u64 = in_memory.clone().map(|file| file.rows).sum();
+        let files = files.len() - in_memory.count();
+        write!(f, "{}: {table}, version {number}, files {files}, with deleted rows {deleted}", self.name())?;
+        if rows > 0 {
+            write!(f, ", rows in no file {rows}")?;
+        }
+        Ok(())
     }
 }
 
@@ -313,14 +365,20 @@ impl ExecutionPlan for VersionFiles {
         let mut reading = self.reading.lock();
         let plan = match &*reading {
             Some(plan) => Arc::clone(plan),
-            None => Arc::clone(reading.insert(self.read(&context)?)),
+            None => Arc::clone(reading.insert(Arc::new(self.read(&context)?))),
         };
         drop(reading);
-        plan.execute(partition, context)
+        let files = plan.files.execute(partition, context)?;
+        let in_memory = &plan.in_memory[partition];
+        if in_memory.is_empty() {
+            return Ok(files);
+        }
+        let in_memory = futures::stream::iter(in_memory.clone().into_iter().map(Ok));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), in_memory.chain(files))))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
-        self.reading.lock().as_ref().and_then(|plan| plan.metrics())
+        self.reading.lock().as_ref().and_then(|reading| reading.files.metrics())
     }
 
     fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
@@ -353,7 +411,7 @@ impl ExecutionPlan for VersionFiles {
 mod tests {
     use super::super::pieces::{cut, cut_at, divided};
     use super::*;
-    use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    use arrow::array::{ArrayRef, Int64Array};
     use arrow::datatypes::SchemaRef;
     use datafusion::execution::object_store::ObjectStoreUrl;
     use datafusion::parquet::arrow::ArrowWriter;
@@ -411,7 +469,7 @@ mod tests {
         let url = ObjectStoreUrl::parse("memory://files").unwrap();
         context.register_object_store(url.as_ref(), store);
         let deleted: RowSet = (0..ROWS as u64).step_by(2).collect();
-        let known = KnownFile { rows: ROWS as u64, deleted: Some(deleted.clone()) };
+        let known = KnownFile { rows: ROWS as u64, deleted: Some(deleted.clone()), in_memory: None };
         let mut file = PartitionedFile::new(path.as_ref(), size).with_extension(live(&deleted, known.rows));
         file.object_meta.location = path.clone();
         let source = Arc::new(ParquetSource::new(schema));
@@ -521,7 +579,7 @@ mod tests {
         let text = String::from_utf8(bytes).unwrap();
         for (from, to) in [
             ("part.parquet", "gone.parquet"),
-            ("\"format\":1", "\"format\":2"),
+            ("\"format\":2", "\"format\":1"),
             ("\"deleted\"", "\"unknown\""),
             ("\"table\"", "\"more\":1,\"table\""),
         ] {

@@ -68,6 +68,7 @@ impl OwnRows {
             bounds: parking_lot::Mutex::default(),
             followed: None,
             failures: Failures::default(),
+            sender: parking_lot::Mutex::default(),
         };
         Ok(Self { table: Arc::new(copy), base })
     }

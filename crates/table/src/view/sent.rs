@@ -130,7 +130,8 @@ impl SnapshotSender {
         for part in &snapshot.memtable {
             let batch = self.number_of_batch(&part.batch);
             let is_sent = !known.is_some_and(|known| known.batches.contains(&batch));
-            if is_sent {
+            // On the way, batches without rows get lost.
+            if is_sent && part.batch.num_rows() > 0 {
                 batches.push(part.batch.clone());
             }
             numbered.push((batch, part.batch.columns().iter().map(Arc::downgrade).collect()));
@@ -347,7 +348,7 @@ impl<'a> Rows<'a> {
     fn take(&mut self, count: u64) -> Result<RecordBatch, TableError> {
         let mut taken = Vec::new();
         let mut rows = 0;
-        while rows < count || (count == 0 && taken.is_empty()) {
+        while rows < count {
             let Some(batch) = self.batches.next() else { break };
             let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
             let batch = RecordBatch::try_new_with_options(
@@ -360,6 +361,7 @@ impl<'a> Rows<'a> {
             taken.push(batch);
         }
         match taken.as_slice() {
+            [] => Ok(RecordBatch::new_empty(Arc::clone(&self.schema))),
             [batch] => Ok(batch.clone()),
             batches => arrow::compute::concat_batches(&self.schema, batches)
                 .map_err(TableError::arrow("putting the rows of an answer together")),

@@ -165,7 +165,10 @@ impl VersionFiles {
                 let path = &file.object_meta.location;
                 let known = self.known(path)?;
                 if let Some(batches) = &known.in_memory {
-                    in_memory[part].extend(batches.iter().cloned());
+                    // Like a row group, they are of the piece with their first byte: DataFusion may cut any file.
+                    if file.range().0 == 0 {
+                        in_memory[part].extend(batches.iter().cloned());
+                    }
                     continue;
                 }
                 rows.insert(path.clone(), known.rows);
@@ -561,6 +564,31 @@ mod tests {
             let pieces = cut_at(&files[0], &starts, 0);
             let rows = rows_of_tasks(&context, scan, &version, divided(pieces, 3, 2)).await;
             assert_eq!(rows.iter().sum::<usize>(), 500, "{starts:?}: {rows:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn rows_that_are_in_no_file_are_of_one_piece_however_they_are_cut() {
+        let path = Path::from("part.parquet");
+        let (context, plan, known) = scanned(&path).await;
+        let scan = plan.downcast_ref::<DataSourceExec>().unwrap();
+        let scan = scan.data_source().downcast_ref::<FileScanConfig>().unwrap();
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(5000..5010));
+        let batch = RecordBatch::try_new(plan.schema(), vec![numbers]).unwrap();
+        let (part, rows) = in_memory(vec![batch]);
+        let files = HashMap::from([(path, known), (part.object_meta.location.clone(), rows)]);
+        let version = Arc::new(Version { table: "db.t".to_owned(), number: 7, rows: 510, files });
+        let size = part.object_meta.size;
+        for starts in [vec![], vec![0, 1], vec![0, size / 2, size - 1], (0..size).step_by(7).collect()] {
+            let cut = cut_at(&part, &starts, 0);
+            let files = scan.file_groups.iter().flat_map(FileGroup::iter).cloned();
+            let pieces: Vec<PartitionedFile> = cut.into_iter().chain(files).collect();
+            for tasks in [1, 3] {
+                // Not joined: the library's cuts come last.
+                let shares = spread(pieces.clone(), tasks, 2);
+                let rows = rows_of_tasks(&context, scan, &version, shares).await;
+                assert_eq!(rows.iter().sum::<usize>(), 510, "{starts:?}: {rows:?}");
+            }
         }
     }
 

@@ -179,7 +179,7 @@ async fn an_answer_that_is_not_whole_is_refused() {
     };
     for (from, to, told) in [
         ("\"format\":1", "\"format\":2", "its form is 2"),
-        ("\"rows\":10", "\"rows\":10,\"more\":1", "unknown field"),
+        ("\"is_sent\":true", "\"is_sent\":true,\"more\":1", "unknown field"),
         ("\"is_sent\":true", "\"is_sent\":false", "is not known here"),
         ("\"base\":null", "\"base\":77", "list 77 is not known here"),
         ("\"superseded\":null", "\"superseded\":\"!\"", "Invalid"),

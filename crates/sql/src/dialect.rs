@@ -71,6 +71,15 @@ impl Grammar {
         Self { pipes_concatenate: reading.pipes_concatenate, ..Self::new() }
     }
 
+    /// `NOT EXISTS (…)`. The NOT is about everything up to the next AND, XOR or OR, as any other is.
+    fn not_exists(&self, parser: &mut Parser) -> Result<Expr, ParserError> {
+        parser.advance_token();
+        Ok(match parser.parse_subexpr(self.prec_value(Precedence::UnaryNot))? {
+            Expr::Exists { subquery, negated: false } => Expr::Exists { subquery, negated: true },
+            operand => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(operand) },
+        })
+    }
+
     /// An operand with a sign in front, which binds more than a `||` that concatenates.
     fn signed(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         let op = match parser.peek_token_ref().token {
@@ -107,6 +116,13 @@ impl Grammar {
         }
         None
     }
+}
+
+/// Whether the next tokens are NOT EXISTS, which sqlparser takes for one operator that binds more than others.
+fn is_not_exists(parser: &Parser) -> bool {
+    let is = |token: &Token, keyword| matches!(token, Token::Word(word) if is_bare(word) && word.keyword == keyword);
+    is(&parser.peek_token_ref().token, Keyword::NOT)
+        && is(&parser.peek_nth_token_ref(1).token, Keyword::EXISTS)
 }
 
 /// Whether the next token is the operator MOD and not a name: an operand must follow.
@@ -195,6 +211,9 @@ impl Dialect for Grammar {
         }
         if special_calls::begin(parser) {
             return Some(special_calls::parse(parser));
+        }
+        if is_not_exists(parser) {
+            return Some(self.not_exists(parser));
         }
         if self.pipes_concatenate { Self::signed(parser) } else { None }
     }

@@ -476,8 +476,9 @@ impl QueryEngine {
         explained(&text)
     }
 
-    /// A plan that shows one row for each key of a table with unique keys, and what the server that writes shows. The tables of a query are known once it is planned,
-    /// and planning does not wait: if any of them must be settled or asked for, the query is planned again afterwards.
+    /// A plan that shows one row for each key of a table with unique keys, and what the server that writes shows. The tables of a
+    /// query are known once it is planned, and planning does not wait: if any of them must be settled or asked for, the query is
+    /// planned again afterwards.
     async fn settled_plan(
         &self,
         session: &SessionView,

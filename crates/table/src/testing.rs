@@ -9,6 +9,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::StreamExt;
 use futures::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{
@@ -19,7 +20,7 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::{Notify, Semaphore};
 use tributary_types::{
     ColumnDef, DataType, DefaultValue, Lsn, SchemaVersion, TableDef, TableId, TableSchema, Version,
@@ -181,6 +182,8 @@ pub(crate) struct FaultStore {
     gate: Arc<Mutex<Option<Gate>>>,
     /// Told of each write that gets no answer.
     pub(crate) silent: Arc<Notify>,
+    /// Others delete what is to be deleted a moment before.
+    pub(crate) is_cleared_by_others: Arc<AtomicBool>,
 }
 
 #[derive(Clone, Debug)]
@@ -218,6 +221,7 @@ impl FaultStore {
             aborted_uploads: Arc::default(),
             gate: Arc::default(),
             silent: Arc::default(),
+            is_cleared_by_others: Arc::default(),
         }
     }
 
@@ -354,7 +358,13 @@ impl ObjectStore for FaultStore {
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        self.inner.delete_stream(locations)
+        let deleted = self.inner.delete_stream(locations);
+        if !self.is_cleared_by_others.load(Ordering::Relaxed) {
+            return deleted;
+        }
+        let gone =
+            |path: Path| Error::NotFound { path: path.to_string(), source: "others were faster".into() };
+        deleted.map(move |outcome| outcome.and_then(|path| Err(gone(path)))).boxed()
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {

@@ -14,6 +14,7 @@ use crate::table::{Table, Writer};
 use crate::view::schema::{last_change, metadata_for, protocol_for, with_settings};
 use deltalake_core::kernel::Action;
 use deltalake_core::logstore::{StorageConfig, default_logstore};
+use futures::future::ready;
 use futures::{StreamExt, TryStreamExt};
 use object_store::ObjectStore;
 use object_store::path::Path;
@@ -260,14 +261,20 @@ impl TableStore {
         };
         let doing = format!("removing the files of '{location}'");
         let paths = root.store.list(None).map_ok(|meta| meta.location).boxed();
-        let deleted = root.store.delete_stream(paths);
-        deleted.try_for_each(|_| futures::future::ready(Ok(()))).await.map_err(TableError::storage(doing))?;
+        // A process from which this one has taken over may be at the same work.
+        let deleted = root.store.delete_stream(paths).filter(|outcome| ready(!is_gone(outcome)));
+        deleted.try_for_each(|_| ready(Ok(()))).await.map_err(TableError::storage(doing))?;
         if let Some(keys) = root.keys_directory().filter(|keys| keys.exists()) {
             let removed = std::fs::remove_dir_all(&keys);
             removed.map_err(|source| TableError::Local { doing: "removing", path: keys, source })?;
         }
         self.storage.remove_empty(&root.prefix).await
     }
+}
+
+/// Whether an object could not be deleted because it was not there.
+fn is_gone(outcome: &object_store::Result<Path>) -> bool {
+    matches!(outcome, Err(object_store::Error::NotFound { .. }))
 }
 
 fn zstd_level(options: &StoreOptions) -> Result<ZstdLevel, TableError> {

@@ -9,6 +9,7 @@ use crate::{LiveFile, Table, TableStore};
 use deltalake_core::kernel::Action;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tributary_types::{DataType, Live, Lsn, TableDef, TableId, Version};
 
@@ -197,6 +198,18 @@ async fn a_local_store_leaves_only_named_files_and_removal_leaves_nothing() {
     assert!(store.remove("").await.is_err());
     assert!(store.remove("demo/../..").await.is_err());
     assert!(matches!(store.open(&two_columns()).await, Err(TableError::NotFound { .. })));
+}
+
+#[tokio::test]
+async fn a_table_is_removed_although_another_process_removes_it_too() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    publish(&table, 0..100);
+    table.flush().await.unwrap();
+    table.close().await;
+    bench.faults.is_cleared_by_others.store(true, Ordering::Relaxed);
+    bench.store.remove("demo/events-7").await.unwrap();
+    assert!(bench.data_files().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -169,9 +169,29 @@ pub async fn query(world: &World, table: &Arc<Table>) {
     *newest = (*newest).max(snapshot.version);
     let is_logged = snapshot.memtable.is_empty() && old.is_some();
     if !is_logged && !reader.sent.iter().rev().any(|sent| is_same(sent, &snapshot)) {
+        let of_same_version = reader.sent.iter().rev().find(|sent| sent.version == snapshot.version);
+        let sent = of_same_version.map_or_else(|| "nothing".to_owned(), |sent| contents(sent));
         drop(reader);
-        world.violated(format!("a reader shows a snapshot of table {id} that no writer had: {snapshot:?}"));
+        let shown = contents(&snapshot);
+        let version = snapshot.version;
+        world.violated(format!(
+            "a reader shows version {version} of table {id} with {shown}, and a writer has sent {sent}"
+        ));
     }
+}
+
+/// The numbers of a snapshot's files and batches in memory, and of their rows.
+fn contents(snapshot: &Snapshot) -> String {
+    let deleted = |live: &LiveFile| live.deletes.as_ref().map_or(0, |deletes| deletes.rows().len());
+    let (files, rows) = (snapshot.files.len(), snapshot.files.iter().map(|live| live.file.rows).sum::<u64>());
+    let less: u64 = snapshot.files.iter().map(deleted).sum();
+    let in_memory: usize = snapshot.memtable.iter().map(|part| part.batch.num_rows()).sum();
+    let superseded: u64 =
+        snapshot.memtable.iter().filter_map(|part| part.superseded.as_ref().map(|rows| rows.len())).sum();
+    let parts = snapshot.memtable.len();
+    format!(
+        "{rows} rows less {less} in {files} files and {in_memory} less {superseded} in {parts} batches in memory"
+    )
 }
 
 /// The table at the reader. `None`: it can't be opened now.

@@ -18,10 +18,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tributary_catalog::Catalog;
 use tributary_table::{Table, TableError, TableStore};
-use tributary_types::{ErrorCode, SqlError, TableDef, TableId, TableRole};
+use tributary_types::{ErrorCode, Live, SqlError, TableDef, TableId, TableRole};
 
 /// The pause between two looks.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The pause between two looks at all tables while the writer answers: queries show its answers then, and each look is a request to the
+/// store for each table.
+const SELDOM: Duration = Duration::from_secs(30);
+/// How long ago the writer was asked last, if it answers. It is asked each second.
+const ANSWERED_MAX: Duration = Duration::from_secs(5);
 /// Tables that are looked at, or opened, at a time.
 const AT_ONCE: usize = 16;
 
@@ -47,6 +52,9 @@ pub(crate) struct Follower {
     as_of: watch::Sender<Option<Instant>>,
     /// Why the last look found less than there is.
     trouble: Mutex<Option<String>>,
+    /// When the last look at all tables began.
+    looked: Mutex<Option<Instant>>,
+    max_staleness: Option<Live<Duration>>,
     looking: tokio::sync::Mutex<()>,
 }
 
@@ -59,11 +67,26 @@ pub(crate) struct Complaint {
     pub cause: Option<String>,
 }
 
+/// The tables of a look.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    All,
+    /// Tables that the catalog defines otherwise, and those at which the last look failed.
+    Changed,
+}
+
 /// The findings of a look.
 struct Look {
     as_of: Option<Instant>,
     /// The first thing that failed.
     trouble: Option<String>,
+}
+
+/// Whether it is time to look at all tables, `since` the last time, if the writer `answers` or not and rows may have an age of `limit`
+/// (zero: any).
+fn is_due(since: Option<Duration>, answers: bool, limit: Duration) -> bool {
+    let seldom = if limit.is_zero() { SELDOM } else { SELDOM.min(limit / 4) };
+    !answers || since.is_none_or(|since| since >= seldom)
 }
 
 impl Follower {
@@ -74,6 +97,7 @@ impl Follower {
         names: Arc<Names>,
         limits: Arc<Limits>,
         writer: Arc<WriterLink>,
+        max_staleness: Option<Live<Duration>>,
     ) -> Self {
         Self {
             catalog,
@@ -84,6 +108,8 @@ impl Follower {
             revision: AtomicU64::new(0),
             as_of: watch::Sender::new(None),
             trouble: Mutex::new(None),
+            looked: Mutex::new(None),
+            max_staleness,
             looking: tokio::sync::Mutex::new(()),
         }
     }
@@ -93,10 +119,27 @@ impl Follower {
         &self.writer
     }
 
-    /// Looks once, and returns the pause until the next time.
-    pub async fn look(&self) -> Duration {
+    /// Looks at all tables.
+    pub async fn look(&self) {
+        self.look_at(Extent::All).await;
+    }
+
+    /// Looks at the tables at which it is time to look, and returns the pause until the next time.
+    pub async fn look_if_due(&self) -> Duration {
+        let since = self.looked.lock().map(|looked| looked.elapsed());
+        let answers = self.writer.failure().is_none()
+            && self.writer.last_answer().is_some_and(|age| age < ANSWERED_MAX);
+        let limit = self.max_staleness.as_ref().map_or(Duration::ZERO, Live::get);
+        self.look_at(if is_due(since, answers, limit) { Extent::All } else { Extent::Changed }).await;
+        INTERVAL
+    }
+
+    async fn look_at(&self, extent: Extent) {
         let _looking = self.looking.lock().await;
-        let look = match self.try_to_look().await {
+        if extent == Extent::All {
+            *self.looked.lock() = Some(Instant::now());
+        }
+        let look = match self.try_to_look(extent).await {
             Ok(look) => look,
             Err(error) => Look { as_of: None, trouble: Some(error.detail_text().to_owned()) },
         };
@@ -109,10 +152,9 @@ impl Follower {
         if let Some(as_of) = look.as_of {
             self.as_of.send_modify(|known| *known = (*known).max(Some(as_of)));
         }
-        INTERVAL
     }
 
-    async fn try_to_look(&self) -> Result<Look, SqlError> {
+    async fn try_to_look(&self, extent: Extent) -> Result<Look, SqlError> {
         // Before the question: the answer is at least as old.
         let asked = Instant::now();
         let lag = self.catalog.lag().await?;
@@ -121,7 +163,9 @@ impl Follower {
         let defs = self.tables();
         let mut trouble = self.take_names(&defs).await;
         let tables = self.names.all_tables();
+        tables.iter().for_each(|table| table.forget_unused());
         let looks = tables.iter().filter_map(|table| Some((table, defs.get(&table.id())?)));
+        let looks = looks.filter(|(table, def)| extent == Extent::All || table.must_follow(def));
         // Boxed, because the compiler cannot prove that a stream of borrowing futures may change threads.
         let looks: Vec<BoxFuture<'_, _>> =
             looks.map(|(table, def)| table.follow(def, as_of).boxed()).collect();
@@ -134,7 +178,7 @@ impl Follower {
         let failures =
             failures.into_iter().filter(|error| !matches!(error, TableError::DefinitionBehind { .. }));
         trouble = failures.map(|error| Some(error.to_string())).fold(trouble, Option::or);
-        let is_complete = trouble.is_none();
+        let is_complete = trouble.is_none() && extent == Extent::All;
         Ok(Look { as_of: as_of.filter(|_| is_complete), trouble })
     }
 
@@ -226,5 +270,22 @@ impl Follower {
             None => "of unknown age: the writer was not heard of".to_owned(),
         };
         Some(Complaint { is_old, text: format!("the rows that this node has are {age}"), cause })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_tables_are_looked_at_seldom_while_the_writer_answers() {
+        let second = Duration::from_secs;
+        assert!(is_due(None, true, second(300)), "at the start");
+        assert!(!is_due(Some(second(29)), true, second(300)));
+        assert!(is_due(Some(second(30)), true, second(300)));
+        assert!(is_due(Some(second(1)), false, second(300)), "nothing else tells what there is");
+        assert!(!is_due(Some(second(1)), true, second(8)));
+        assert!(is_due(Some(second(2)), true, second(8)), "a complaint would come before the next look");
+        assert!(!is_due(Some(second(29)), true, Duration::ZERO));
     }
 }

@@ -256,7 +256,8 @@ impl Engine {
         let follower = options.only_reads().then(|| {
             let (names, limits) = (Arc::clone(&facts.names), Arc::clone(&facts.limits));
             let (catalog, writer) = (Arc::clone(&catalog), Arc::clone(&writer));
-            Arc::new(Follower::new(catalog, Arc::clone(&store), names, limits, writer))
+            let max_staleness = options.store.max_staleness.clone();
+            Arc::new(Follower::new(catalog, Arc::clone(&store), names, limits, writer, max_staleness))
         });
         let spill =
             Spill { directory: empty_directory(options.state_dir.join("spill"))?, limit_bytes: disk_bytes };
@@ -438,7 +439,7 @@ impl Engine {
     /// Takes what the server that writes has.
     async fn follow(self: Arc<Self>) -> Duration {
         match &self.follower {
-            Some(follower) => follower.look().await,
+            Some(follower) => follower.look_if_due().await,
             None => HEALTH_INTERVAL,
         }
     }

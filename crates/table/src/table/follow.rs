@@ -13,12 +13,12 @@ use crate::view::snapshot::Snapshot;
 use async_trait::async_trait;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tributary_types::{TableDef, TableId};
 
-/// Looks for the next entry only, in a row. Between them the newest state is read: the writer may have removed old entries.
-const PROBES_MAX: u32 = 600;
+/// How long looks are for the next entry only. Then the newest state is read: the writer may have removed old entries.
+const PROBED_MAX: Duration = Duration::from_secs(600);
 
 /// A writer's snapshot that no query has asked for is given up after this time.
 const UNUSED_MAX: Duration = Duration::from_secs(60);
@@ -75,7 +75,8 @@ impl From<Arc<Snapshot>> for Current {
 #[derive(Debug)]
 pub(super) struct Followed {
     known: parking_lot::Mutex<Known>,
-    probes: AtomicU32,
+    /// When the log was read last.
+    read: parking_lot::Mutex<Instant>,
     /// `None`: the writer cannot be asked, and the log is all there is.
     writer: Option<Arc<dyn Writer>>,
     /// Questions of queries so far.
@@ -105,7 +106,7 @@ impl Followed {
     pub(super) fn new(writer: Option<Arc<dyn Writer>>) -> Self {
         Self {
             known: parking_lot::Mutex::default(),
-            probes: AtomicU32::new(0),
+            read: parking_lot::Mutex::new(Instant::now()),
             writer,
             questions: AtomicU64::new(0),
             asked: tokio::sync::Mutex::default(),
@@ -202,7 +203,6 @@ impl Table {
     pub async fn follow(&self, def: &Arc<TableDef>, as_of: Option<Instant>) -> Result<bool, TableError> {
         let outcome = self.try_to_follow(def).await;
         if let Some(followed) = &self.followed {
-            followed.forget_unused();
             let mut known = followed.known.lock();
             known.failure = outcome.as_ref().err().map(ToString::to_string);
             if outcome.is_ok() {
@@ -212,18 +212,33 @@ impl Table {
         outcome
     }
 
+    /// Whether the table has to be followed without waiting: the catalog has another definition of it, or the last look failed.
+    #[must_use]
+    pub fn must_follow(&self, def: &TableDef) -> bool {
+        let has_failed = |followed: &Followed| followed.known.lock().failure.is_some();
+        self.followed.as_ref().is_some_and(|followed| *self.def() != *def || has_failed(followed))
+    }
+
+    /// Gives up the writer's snapshot if no query has used it for a minute.
+    pub fn forget_unused(&self) {
+        if let Some(followed) = &self.followed {
+            followed.forget_unused();
+        }
+    }
+
     async fn try_to_follow(&self, def: &Arc<TableDef>) -> Result<bool, TableError> {
         let Some(followed) = &self.followed else { return Ok(false) };
         let mut state = self.rewriter.lock().await;
         let is_known = *self.def() == **def;
-        let probes = followed.probes.fetch_add(1, Ordering::Relaxed);
-        if is_known && probes < PROBES_MAX && !self.root.log.has_entry(state.version + 1).await? {
+        let is_probed = is_known && followed.read.lock().elapsed() < PROBED_MAX;
+        if is_probed && !self.root.log.has_entry(state.version + 1).await? {
             return Ok(false);
         }
+        let reads = Instant::now();
         let fresh = self.root.log.load(def).await?;
         check_id(&fresh, def)?;
         check_definition(&fresh, def)?;
-        followed.probes.store(0, Ordering::Relaxed);
+        *followed.read.lock() = reads;
         if is_known && fresh.version <= state.version {
             return Ok(false);
         }

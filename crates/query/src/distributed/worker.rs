@@ -1,11 +1,12 @@
-//! The sessions in which parts of other nodes' plans run: with this node's memory, store and options, and the functions that a
-//! plan names.
+//! The sessions in which parts of other nodes' plans run: with this node's memory, pages in memory, store and options, and the functions
+//! that a plan names.
 
 use super::channels::Channels;
 use super::codec::NodeCodec;
 use super::functions::{Names, Stock};
 use super::nodes::Peers;
 use crate::functions::dates::zone::SessionZone;
+use crate::scan::page_cache::PageCache;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::session_state::SessionState;
 use datafusion_distributed::{DistributedConfig, DistributedExt, Worker, WorkerQueryContext};
@@ -44,6 +45,7 @@ impl Node {
         let mut options = self.state.config_options().as_ref().clone();
         options.extensions.insert(asked);
         *config.options_mut() = options;
+        PageCache::of(self.state.config()).share_with(config);
         let names = headers.get(FUNCTIONS).map(HeaderValue::to_str).transpose();
         let names = names.map_err(|error| DataFusionError::External(Box::new(error)))?;
         let builder = Names::of(names.unwrap_or_default()).known_by(builder, &self.stock)?;

@@ -105,8 +105,13 @@ impl PageCache {
     }
 
     /// The cache of an engine, from the configuration of its sessions.
-    pub(super) fn of(config: &SessionConfig) -> Arc<Self> {
+    pub(crate) fn of(config: &SessionConfig) -> Arc<Self> {
         config.get_extension::<Self>().unwrap_or_else(|| Self::new(0))
+    }
+
+    /// Lets the scans of other sessions use it.
+    pub(crate) fn share_with(self: Arc<Self>, config: &mut SessionConfig) {
+        config.set_extension(self);
     }
 
     pub fn figures(&self) -> PageCacheFigures {

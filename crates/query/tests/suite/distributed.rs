@@ -56,6 +56,7 @@ struct Cluster {
     server: Server,
     /// The same tables, on one node.
     alone: QueryEngine,
+    others: Vec<QueryEngine>,
     workers: Vec<Worker>,
 }
 
@@ -69,10 +70,11 @@ impl Cluster {
         let server = Server::with_options(options.clone());
         let alone = server.another(QueryOptions { distributed_bytes_min: 0, ..options.clone() });
         let mut workers = vec![Worker::of(&server.engine).await];
-        for _ in 0..others {
-            workers.push(Worker::of(&server.stranger(options.clone())).await);
+        let others: Vec<_> = (0..others).map(|_| server.stranger(options.clone())).collect();
+        for other in &others {
+            workers.push(Worker::of(other).await);
         }
-        let cluster = Self { server, alone, workers };
+        let cluster = Self { server, alone, others, workers };
         cluster.hear();
         cluster
     }
@@ -271,6 +273,17 @@ async fn row_groups_are_divided_evenly_among_nodes_and_each_is_read_by_one() {
     cluster.check(query).await;
     cluster.run(&["DELETE FROM r WHERE id % 3 = 1"]).await;
     cluster.check(query).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_keep_pages_of_parts_in_memory() {
+    let mut cluster = loaded(2, 1).await;
+    let since = Instant::now();
+    // Pages that were read twice are taken in in the background.
+    while cluster.others[0].page_cache().hit_bytes == 0 {
+        cluster.check("SELECT SUM(x), COUNT(s) FROM t").await;
+        assert!(since.elapsed() < Duration::from_secs(60), "{:?}", cluster.others[0].page_cache());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tributary_table::{
     Current, Freshness, KnownParts, LiveFile, MemPart, SentSnapshot, Snapshot, Table, TableError, Writer,
 };
-use tributary_types::{TableId, Version};
+use tributary_types::{PartitionId, TableId, Version};
 
 /// Clients of the reader.
 const CLIENTS: u64 = 3;
@@ -124,6 +124,9 @@ pub async fn query(world: &World, table: &Arc<Table>) {
         let as_of = table.unflushed_for().is_none().then(Instant::now);
         let outcome = own.follow(&table.def(), as_of).await;
         note!(world.trace, "followed", table.id().0, 0, "table {}: {outcome:?}", table.id());
+        if outcome.is_ok() && world.throw(|dice| dice.one_in(2)) {
+            check_followed(world, table, &own).await;
+        }
     }
     let id = table.id();
     let visible = table.snapshot().version;
@@ -194,18 +197,42 @@ fn contents(snapshot: &Snapshot) -> String {
     )
 }
 
+/// Compares a table that has taken entries of its log with one that has read all of it.
+async fn check_followed(world: &World, table: &Arc<Table>, own: &Table) {
+    let Some(whole) = opened(world, table).await else { return };
+    let (own, whole) = (own.snapshot(), whole.snapshot());
+    // The log does not say under which schema a file was written; who has seen it before knows better.
+    let files = |snapshot: &Snapshot| -> BTreeMap<String, (u64, Option<PartitionId>, Vec<u64>)> {
+        let deleted = |live: &LiveFile| live.deletes.iter().flat_map(|deletes| deletes.rows()).collect();
+        let facts = |live: &LiveFile| (live.file.rows, live.file.partition, deleted(live));
+        snapshot.files.iter().map(|live| (live.path().to_owned(), facts(live))).collect()
+    };
+    let is_same = own.version == whole.version && files(&own) == files(&whole);
+    let is_comparable = own.delta_version == whole.delta_version && own.def == whole.def;
+    if is_comparable && !is_same {
+        let (id, version) = (table.id(), own.delta_version);
+        let (found, shown) = (contents(&whole), contents(&own));
+        world.violated(format!(
+            "a reader has Delta version {version} of table {id} with {shown}, and the log has {found}"
+        ));
+    }
+}
+
 /// The table at the reader. `None`: it can't be opened now.
 async fn followed(world: &World, table: &Arc<Table>) -> Option<Arc<Table>> {
     let id = table.id();
     if let Some(known) = world.reader.borrow().tables.get(&id) {
         return Some(Arc::clone(known));
     }
-    let line = Arc::clone(&world.reader.borrow().line) as Arc<dyn Writer>;
-    let store = follower(&world.hardware, process_options(&world.hardware, &world.plan)).ok()?;
-    let store = store.with_writer(Some(line));
-    let opened = store.open(&table.def()).await.ok()?;
+    let opened = opened(world, table).await?;
     let mut reader = world.reader.borrow_mut();
     Some(Arc::clone(reader.tables.entry(id).or_insert(opened)))
+}
+
+async fn opened(world: &World, table: &Arc<Table>) -> Option<Arc<Table>> {
+    let line = Arc::clone(&world.reader.borrow().line) as Arc<dyn Writer>;
+    let store = follower(&world.hardware, process_options(&world.hardware, &world.plan)).ok()?;
+    store.with_writer(Some(line)).open(&table.def()).await.ok()
 }
 
 fn is_same(sent: &Snapshot, shown: &Snapshot) -> bool {

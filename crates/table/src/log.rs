@@ -15,10 +15,12 @@
 //! or its name is taken, and its writer finds the seal (`docs/adr/0104-one-writer-many-readers.md`).
 
 mod entries;
+mod increment;
 mod reading;
 mod replay;
 mod state;
 
+pub(crate) use increment::Following;
 pub(crate) use state::{LogChange, LogState, Strays, count_rows};
 
 use entries::LogFiles;

@@ -149,8 +149,8 @@ fn checkpoint_version(file: &Path) -> Option<u64> {
     rest.ends_with(".parquet").then(|| digits.parse().ok())?
 }
 
-/// One entry; `None`: another writer has cleaned up meanwhile.
-async fn read(
+/// One entry. `None`: there is none, or another writer has cleaned up meanwhile.
+pub(super) async fn read(
     store: &Arc<dyn ObjectStore>,
     file: &Path,
     location: &str,

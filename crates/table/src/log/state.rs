@@ -153,22 +153,9 @@ impl LogState {
         let written_with = WrittenWith::read(&log.metadata, schema);
         let mut live = BTreeMap::new();
         let mut vectors = VectorReader::new(store, location);
-        for (path, mut add) in log.files {
-            let rows = match rows_of(&add) {
-                Some(rows) => rows,
-                None => {
-                    let bytes = u64::try_from(add.size).unwrap_or(0);
-                    count_rows(store, &Path::from(path.as_str()), bytes, &format!("{location}/{path}"))
-                        .await?
-                }
-            };
-            let vector = add.deletion_vector.take();
-            let file = Arc::new(written_with.data_file(add, rows, location, schema)?);
-            let deletes = match vector {
-                Some(vector) => Some(vectors.read(vector, file.rows).await?),
-                None => None,
-            };
-            live.insert(path, LiveFile { deletes, ..LiveFile::from_arc(file) });
+        for (path, add) in log.files {
+            let file = written_with.live_file(add, store, &mut vectors, location, schema).await?;
+            live.insert(path, file);
         }
         let app_version = app_ids.iter().find_map(|app_id| log.applications.get(app_id));
         Ok(Self {
@@ -291,19 +278,45 @@ fn rows_of_footer(end: &Bytes, file_bytes: u64, name: &str) -> Result<Counted, T
 }
 
 /// The schema that the log's files follow, from its metadata.
-struct WrittenWith {
+pub(super) struct WrittenWith {
     schema_version: SchemaVersion,
     columns_below: ColumnId,
 }
 
 impl WrittenWith {
-    fn read(metadata: &Metadata, schema: &TableSchema) -> Self {
+    pub(super) fn read(metadata: &Metadata, schema: &TableSchema) -> Self {
         let config = metadata.configuration();
         let number = |key: &str| config.get(key).and_then(|text| u32::from_str(text).ok());
         Self {
             schema_version: number(SCHEMA_VERSION_KEY).map_or(schema.version, SchemaVersion),
             columns_below: number(NEXT_COLUMN_ID_KEY).map_or(schema.next_column_id, ColumnId),
         }
+    }
+
+    /// The file that an action adds, with its deletes.
+    pub(super) async fn live_file(
+        &self,
+        mut add: Add,
+        store: &Arc<dyn ObjectStore>,
+        vectors: &mut VectorReader<'_>,
+        location: &str,
+        schema: &TableSchema,
+    ) -> Result<LiveFile, TableError> {
+        let rows = match rows_of(&add) {
+            Some(rows) => rows,
+            None => {
+                let (bytes, name) =
+                    (u64::try_from(add.size).unwrap_or(0), format!("{location}/{}", add.path));
+                count_rows(store, &Path::from(add.path.as_str()), bytes, &name).await?
+            }
+        };
+        let vector = add.deletion_vector.take();
+        let file = Arc::new(self.data_file(add, rows, location, schema)?);
+        let deletes = match vector {
+            Some(vector) => Some(vectors.read(vector, file.rows).await?),
+            None => None,
+        };
+        Ok(LiveFile { deletes, ..LiveFile::from_arc(file) })
     }
 
     fn data_file(

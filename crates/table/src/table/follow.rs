@@ -6,7 +6,7 @@
 
 use super::{Table, check_id, delta_version, logged_snapshot};
 use crate::error::TableError;
-use crate::log::LogState;
+use crate::log::{Following, LogState};
 use crate::place::root::TableRoot;
 use crate::view::sent::{KnownParts, ReceivedSnapshot, SentSnapshot, SnapshotSender};
 use crate::view::snapshot::Snapshot;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tributary_types::{TableDef, TableId};
 
-/// How long looks are for the next entry only. Then the newest state is read: the writer may have removed old entries.
+/// How long looks are for later entries only. Then the newest state is read: the writer may have removed old entries.
 const PROBED_MAX: Duration = Duration::from_secs(600);
 
 /// A writer's snapshot that no query has asked for is given up after this time.
@@ -231,14 +231,20 @@ impl Table {
         let mut state = self.rewriter.lock().await;
         let is_known = *self.def() == **def;
         let is_probed = is_known && followed.read.lock().elapsed() < PROBED_MAX;
-        if is_probed && !self.root.log.has_entry(state.version + 1).await? {
-            return Ok(false);
-        }
-        let reads = Instant::now();
-        let fresh = self.root.log.load(def).await?;
+        let following =
+            if is_probed { self.root.log.following(&state, def).await? } else { Following::Unknown };
+        let fresh = match following {
+            Following::Nothing => return Ok(false),
+            Following::State(next) => *next,
+            Following::Unknown => {
+                let reads = Instant::now();
+                let fresh = self.root.log.load(def).await?;
+                *followed.read.lock() = reads;
+                fresh
+            }
+        };
         check_id(&fresh, def)?;
         check_definition(&fresh, def)?;
-        *followed.read.lock() = reads;
         if is_known && fresh.version <= state.version {
             return Ok(false);
         }

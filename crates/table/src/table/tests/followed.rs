@@ -1,9 +1,11 @@
 //! A table that another server writes, and that asks it for its snapshots.
 
+use super::delete::delete;
+use super::schema_change::with_score;
 use crate::options::StoreOptions;
 use crate::place::store::TableStore;
 use crate::table::{Current, Freshness, Table, Writer};
-use crate::testing::{Bench, expected, publication, publish, rows, rows_of, two_columns};
+use crate::testing::{Bench, expected, publication, publish, rows, rows_of, two_columns, visible};
 use crate::view::sent::{KnownParts, ReceivedSnapshot, SentSnapshot};
 use crate::{Snapshot, TableError};
 use async_trait::async_trait;
@@ -46,13 +48,17 @@ async fn tables(bench: &Bench) -> (Arc<Table>, Arc<Table>, Arc<Way>) {
     let table = bench.store.create(&two_columns()).await.unwrap();
     let (snapshots, sent) = (Mutex::new(Some(Arc::clone(&table))), Mutex::default());
     let way = Arc::new(Way { snapshots, sent, answers: Semaphore::new(1000) });
+    let store = follower(bench).with_writer(Some(Arc::clone(&way) as Arc<dyn Writer>));
+    let followed = store.open(&two_columns()).await.unwrap();
+    (table, followed, way)
+}
+
+/// The same tables, of a server that only reads.
+fn follower(bench: &Bench) -> TableStore {
     let options =
         StoreOptions { max_staleness: Some(Live::new(Duration::from_secs(60))), ..StoreOptions::default() };
     let url = Url::from_directory_path(bench.dir.path().canonicalize().unwrap()).unwrap();
-    let store = TableStore::with_object_store(Arc::new(bench.faults.clone()), url, options).unwrap();
-    let store = store.with_writer(Some(Arc::clone(&way) as Arc<dyn Writer>));
-    let followed = store.open(&two_columns()).await.unwrap();
-    (table, followed, way)
+    TableStore::with_object_store(Arc::new(bench.faults.clone()), url, options).unwrap()
 }
 
 async fn shown(table: &Table) -> Vec<String> {
@@ -202,4 +208,50 @@ async fn an_answer_that_is_not_whole_is_refused() {
     let next = ReceivedSnapshot::receive(Some(&received), id, &sent).unwrap();
     assert_eq!((next.snapshot.version, next.snapshot.rows()), (Version(3), 5000));
     assert!(refusal(&sent).contains("is not known here"), "{}", refusal(&sent));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn new_entries_are_taken_without_reading_the_whole_log() {
+    let bench = Bench::with(StoreOptions { compact_min_files: 4, ..StoreOptions::default() });
+    let (table, followed, _) = tables(&bench).await;
+    let def = two_columns();
+    let follow = async || {
+        // Reading the whole log begins with it.
+        bench.faults.fail_next_read("_last_checkpoint");
+        let has_changed = followed.follow(&def, None).await;
+        bench.faults.none();
+        has_changed
+    };
+    let is_as_read = async || {
+        let whole = follower(&bench).open(&def).await.unwrap().snapshot();
+        let own = followed.snapshot();
+        assert_eq!((own.version, own.delta_version), (whole.version, whole.delta_version));
+        assert_eq!(own.files, whole.files);
+    };
+    publish(&table, 0..10);
+    table.flush().await.unwrap();
+    assert!(follow().await.unwrap());
+    assert!(!follow().await.unwrap(), "there is nothing new");
+    is_as_read().await;
+    delete(&table, [1]).await.unwrap();
+    assert!(follow().await.is_err(), "the first deletion changes what a reader must know");
+    assert!(followed.follow(&def, None).await.unwrap());
+    is_as_read().await;
+    let mut compactions = 0;
+    for round in 1..13 {
+        publish(&table, round * 10..round * 10 + 10);
+        table.flush().await.unwrap();
+        if round % 2 == 0 {
+            delete(&table, [round * 10, round * 10 - 7]).await.unwrap();
+        }
+        compactions += usize::from(table.compact().await.unwrap().is_some());
+        if round % 3 == 0 {
+            assert!(follow().await.unwrap());
+            is_as_read().await;
+        }
+    }
+    assert!(compactions > 0);
+    assert_eq!(rows_of(&followed, &followed.snapshot()).await, visible(&table).await);
+    table.alter(with_score(&def)).await.unwrap();
+    assert!(follow().await.is_err(), "the table's metadata has changed");
 }

@@ -21,7 +21,7 @@ fn with_note(old: &TableDef) -> Arc<TableDef> {
     next_version(old, |columns| columns.push(column(3, "note", DataType::String, false)))
 }
 
-fn with_score(old: &TableDef) -> Arc<TableDef> {
+pub(super) fn with_score(old: &TableDef) -> Arc<TableDef> {
     next_version(old, |columns| columns.push(with_default(column(3, "score", DataType::Int, false), "7")))
 }
 

@@ -2,6 +2,7 @@
 
 use crate::object_storage::{csv, stream_load, sums};
 use crate::readers::Cluster;
+use crate::support::programs::script;
 use crate::support::{Client, Curl, Server, wait_until};
 use crate::takeover::successor;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -220,4 +221,12 @@ fn every_acknowledged_row_is_shown_by_readers_at_once() {
         loads.join().expect("the loads succeed");
     });
     assert_eq!(sums(&mut readers[0].connect_to("db"), "dt"), "1200|1200|719400");
+}
+
+#[test]
+fn the_measurement_of_a_readers_lag_finds_each_row_by_one_question() {
+    let finished = script("reader-lag", &["--seconds", "2", "--rounds", "1"]);
+    assert!(finished.is_success, "{finished:?}");
+    let questions = "most questions of the reader until it had a row that was acknowledged: 1\n";
+    assert!(finished.stdout.contains(questions), "{finished:?}");
 }

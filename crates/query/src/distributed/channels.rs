@@ -52,7 +52,7 @@ pub(crate) struct Channels(pub Arc<Peers>);
 #[async_trait]
 impl ChannelResolver for Channels {
     async fn get_worker_client_for_url(&self, url: &Url) -> Result<Box<dyn WorkerChannel>> {
-        let Some(peer) = self.0.get(url) else {
+        let Some(peer) = self.0.heard(url).await else {
             return exec_err!("the node {url} is not known here, or not any more");
         };
         let calls = create_worker_client(connect(&peer).await?);

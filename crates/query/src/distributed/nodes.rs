@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::timeout;
 use tonic::body::Body;
 use tonic::codegen::Service as _;
@@ -58,16 +58,26 @@ impl Peer {
     }
 }
 
+/// How long a part of a plan waits for a node of which only others have heard: nodes hear of one another every five seconds.
+const UNKNOWN_MAX: Duration = Duration::from_secs(6);
+
 /// The other nodes by their names, shared with the connections to them.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
-    known: RwLock<HashMap<Url, Peer>>,
+    known: watch::Sender<HashMap<Url, Peer>>,
 }
 
 impl Peers {
     /// The node that plans know by this name.
-    pub(super) fn get(&self, url: &Url) -> Option<Peer> {
-        self.known.read().get(url).cloned()
+    fn get(&self, url: &Url) -> Option<Peer> {
+        self.known.borrow().get(url).cloned()
+    }
+
+    /// The same, once it is known here. `None`: it has not become known in time.
+    pub(super) async fn heard(&self, url: &Url) -> Option<Peer> {
+        let mut known = self.known.subscribe();
+        let found = timeout(UNKNOWN_MAX, known.wait_for(|known| known.contains_key(url))).await.ok()?.ok()?;
+        found.get(url).cloned()
     }
 }
 
@@ -142,13 +152,13 @@ impl Nodes {
 
     /// Whether a query over that number of bytes of data files is worth dividing, and there is a node to divide it with.
     pub(crate) fn wants(&self, bytes: u64) -> bool {
-        self.is_on() && bytes >= self.bytes_min && !self.peers.known.read().is_empty()
+        self.is_on() && bytes >= self.bytes_min && !self.peers.known.borrow().is_empty()
     }
 
     /// Takes the nodes that were heard of.
     pub fn hear(&self, own: Option<&Peer>, others: Vec<Peer>) {
         let named = others.into_iter().filter_map(|peer| Some((peer.url()?, peer)));
-        *self.peers.known.write() = named.collect();
+        self.peers.known.send_replace(named.collect());
         *self.own.write() = own.and_then(Peer::url);
     }
 
@@ -164,7 +174,7 @@ impl Nodes {
     pub(crate) fn chosen(&self) -> Result<Chosen, Stays> {
         let mut left_out = self.left_out.lock();
         left_out.retain(|_, since| since.elapsed() < LEFT_OUT);
-        let known = self.peers.known.read();
+        let known = self.peers.known.borrow();
         let others = known.iter().filter(|(_, peer)| !left_out.contains_key(&peer.token));
         let mut others: Vec<Url> = others.map(|(url, _)| url.clone()).collect();
         if others.is_empty() {

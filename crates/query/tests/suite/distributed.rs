@@ -433,6 +433,26 @@ async fn a_lost_node_costs_no_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_part_waits_for_a_node_of_which_its_own_has_not_heard_yet() {
+    let mut cluster = loaded(2, 2).await;
+    // Stages send their rows to each other's nodes.
+    let query = "SELECT t.k, COUNT(*) FROM t JOIN u ON t.id = u.id GROUP BY t.k ORDER BY t.k";
+    let late: Vec<_> =
+        cluster.workers[1..].iter().map(|own| (Arc::clone(&own.nodes), own.peer.clone())).collect();
+    late.iter().for_each(|(nodes, own)| nodes.hear(Some(own), Vec::new()));
+    let all: Vec<Peer> = cluster.workers.iter().map(|worker| worker.peer.clone()).collect();
+    let heard = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        for (nodes, own) in &late {
+            nodes.hear(Some(own), all.iter().filter(|other| *other != own).cloned().collect());
+        }
+    });
+    cluster.check(query).await;
+    heard.await.unwrap();
+    assert_eq!((cluster.count("repeated"), cluster.count("failed")), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_parts_of_a_query_whose_rows_nobody_takes_end() {
     let mut cluster = loaded(2, 2).await;
     let rows = cluster.endless().await;

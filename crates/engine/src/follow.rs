@@ -71,7 +71,7 @@ pub(crate) struct Complaint {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
     All,
-    /// Tables that the catalog defines otherwise, and those at which the last look failed.
+    /// Tables that the catalog defines otherwise, or at which the last look failed, and tables that were not looked at yet.
     Changed,
 }
 

@@ -212,11 +212,15 @@ impl Table {
         outcome
     }
 
-    /// Whether the table has to be followed without waiting: the catalog has another definition of it, or the last look failed.
+    /// Whether the table has to be followed without waiting: the catalog has another definition of it, the last look failed, or nobody
+    /// knows how old its rows are.
     #[must_use]
     pub fn must_follow(&self, def: &TableDef) -> bool {
-        let has_failed = |followed: &Followed| followed.known.lock().failure.is_some();
-        self.followed.as_ref().is_some_and(|followed| *self.def() != *def || has_failed(followed))
+        let is_unsure = |followed: &Followed| {
+            let known = followed.known.lock();
+            known.failure.is_some() || known.as_of.is_none()
+        };
+        self.followed.as_ref().is_some_and(|followed| *self.def() != *def || is_unsure(followed))
     }
 
     /// Gives up the writer's snapshot if no query has used it for a minute.

@@ -295,6 +295,19 @@ mod tests {
         assert_eq!(nodes.chosen().expect("there is another").urls.len(), 2);
     }
 
+    #[tokio::test]
+    async fn a_node_is_waited_for_until_it_is_heard_of() {
+        let nodes = Nodes::new(100);
+        let late = peer(1, "late");
+        let url = late.url().expect("an address");
+        let mut waits = Box::pin(nodes.peers.heard(&url));
+        assert!(futures::poll!(&mut waits).is_pending());
+        nodes.hear(None, vec![peer(2, "another")]);
+        assert!(futures::poll!(&mut waits).is_pending());
+        nodes.hear(None, vec![late]);
+        assert!(waits.await.is_some());
+    }
+
     #[test]
     fn nothing_is_divided_without_another_node_or_below_the_bound() {
         let nodes = Nodes::new(100);

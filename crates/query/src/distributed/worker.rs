@@ -45,7 +45,7 @@ impl Node {
         let mut options = self.state.config_options().as_ref().clone();
         options.extensions.insert(asked);
         *config.options_mut() = options;
-        PageCache::of(self.state.config()).share_with(config);
+        config.set_extension(PageCache::of(self.state.config()));
         let names = headers.get(FUNCTIONS).map(HeaderValue::to_str).transpose();
         let names = names.map_err(|error| DataFusionError::External(Box::new(error)))?;
         let builder = Names::of(names.unwrap_or_default()).known_by(builder, &self.stock)?;

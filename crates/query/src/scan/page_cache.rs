@@ -109,11 +109,6 @@ impl PageCache {
         config.get_extension::<Self>().unwrap_or_else(|| Self::new(0))
     }
 
-    /// Lets the scans of other sessions use it.
-    pub(crate) fn share_with(self: Arc<Self>, config: &mut SessionConfig) {
-        config.set_extension(self);
-    }
-
     pub fn figures(&self) -> PageCacheFigures {
         // Sizes are up to date only then.
         self.files.run_pending_tasks();

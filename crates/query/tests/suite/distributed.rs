@@ -441,8 +441,11 @@ async fn a_part_waits_for_a_node_of_which_its_own_has_not_heard_yet() {
         cluster.workers[1..].iter().map(|own| (Arc::clone(&own.nodes), own.peer.clone())).collect();
     late.iter().for_each(|(nodes, own)| nodes.hear(Some(own), Vec::new()));
     let all: Vec<Peer> = cluster.workers.iter().map(|worker| worker.peer.clone()).collect();
+    // A part that waits for another node's rows does not end before its node has heard of that one.
     let heard = tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        while late.iter().all(|(nodes, _)| nodes.running_parts() == 0) {
+            tokio::task::yield_now().await;
+        }
         for (nodes, own) in &late {
             nodes.hear(Some(own), all.iter().filter(|other| *other != own).cloned().collect());
         }

@@ -136,11 +136,14 @@ impl Follower {
 
     async fn look_at(&self, extent: Extent) {
         let _looking = self.looking.lock().await;
-        if extent == Extent::All {
-            *self.looked.lock() = Some(Instant::now());
-        }
+        let begun = Instant::now();
         let look = match self.try_to_look(extent).await {
-            Ok(look) => look,
+            Ok(look) => {
+                if extent == Extent::All {
+                    *self.looked.lock() = Some(begun);
+                }
+                look
+            }
             Err(error) => Look { as_of: None, trouble: Some(error.detail_text().to_owned()) },
         };
         let before = std::mem::replace(&mut *self.trouble.lock(), look.trouble.clone());
